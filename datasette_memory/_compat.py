@@ -1,0 +1,47 @@
+"""The one file that knows that there are two Datasettes, 0.65 and 1.0, by what they can do.
+
+Shaped like 1.0: when 0.65 is no longer served, this file goes.
+"""
+
+import copy
+
+try:
+    from datasette.resources import TableResource
+except ImportError:  # 0.65
+    TableResource = None
+
+
+async def allowed(datasette, actor, action: str, database: str, table: str) -> bool:
+    """Whether the actor may do that to that table; viewing counts its database and instance too."""
+    if TableResource:
+        return await datasette.allowed(
+            action=action, resource=TableResource(database, table), actor=actor
+        )
+    if action == "view-table":
+        visible, _ = await datasette.check_visibility(
+            actor,
+            permissions=[
+                ("view-table", (database, table)),
+                ("view-database", database),
+                "view-instance",
+            ],
+        )
+        return visible
+    return await datasette.permission_allowed(actor, action, (database, table), default=False)
+
+
+def configure(datasette, database: str, tables: dict[str, dict]) -> None:
+    """Give tables their defaults, under whatever the user configured for them.
+
+    1.0 has no hook for it: its configuration is a dictionary that it reads at every request.
+    0.65 has one, `get_metadata`, so nothing happens here.
+    """
+    if not TableResource:
+        return
+    datasette.config = section = datasette.config or {}
+    for key in ("databases", database, "tables"):
+        # A section that was left empty in the user's YAML is None.
+        section[key] = section.get(key) or {}
+        section = section[key]
+    for table, defaults in tables.items():
+        section[table] = {**copy.deepcopy(defaults), **(section.get(table) or {})}

@@ -1,0 +1,130 @@
+"""Where things are: option before environment before `config.json` before default."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import MemoryFault
+
+DEFAULT_HOME = "~/.memory_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths in force, and for each the rule that decided it.
+
+    `sources` are the entries of `config.json`, as written: name, path, and what else they state.
+    """
+
+    home: Path
+    db: Path
+    vault: Path
+    decided: dict[str, str]
+    sources: tuple[dict[str, object], ...] = field(default=())
+
+    @property
+    def config(self) -> Path:
+        return self.home / "config.json"
+
+    def to_dict(self) -> dict[str, object]:
+        """The object of `memory paths`."""
+        return {
+            "home": str(self.home),
+            "db": str(self.db),
+            "vault": str(self.vault),
+            "config": str(self.config),
+            "decided": self.decided,
+            "sources": list(self.sources),
+        }
+
+
+def resolve(home: str | None = None, db: str | None = None, vault: str | None = None) -> Home:
+    """Find the home, the index and the vault. Nothing is created.
+
+    A relative path in `config.json` is relative to the home. Raises MemoryFault when that file
+    cannot be understood.
+    """
+    decided: dict[str, str] = {}
+    root = _choose("home", home, "MEMORY_AGENT_HOME", None, DEFAULT_HOME, Path(), decided)
+    config = read_config(root / "config.json")
+    return Home(
+        home=root,
+        db=_choose("db", db, "MEMORY_AGENT_DB", config.get("db"), "memory.db", root, decided),
+        vault=_choose(
+            "vault", vault, "MEMORY_AGENT_VAULT", config.get("vault"), "vault", root, decided
+        ),
+        decided=decided,
+        sources=tuple(config.get("sources", ())),
+    )
+
+
+def _choose(
+    name: str,
+    option: str | None,
+    variable: str,
+    configured: object,
+    default: str,
+    root: Path,
+    decided: dict[str, str],
+) -> Path:
+    if option:
+        decided[name] = "option"
+        return Path(option).expanduser().absolute()
+    if value := os.environ.get(variable):
+        decided[name] = variable
+        return Path(value).expanduser().absolute()
+    if configured:
+        decided[name] = "config.json"
+        return (root / Path(str(configured)).expanduser()).absolute()
+    decided[name] = "default"
+    return (root / Path(default).expanduser()).absolute()
+
+
+def read_config(path: Path) -> dict[str, object]:
+    """The contents of `config.json`; empty when there is none.
+
+    Raises MemoryFault when it is not a JSON object with the right kinds of values.
+    """
+    hint = "mend it by hand, or move it away to start with the defaults"
+    try:
+        config = json.loads(path.read_text("utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise MemoryFault(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise MemoryFault(f"{path} is not valid JSON: {error}", hint) from error
+    if not isinstance(config, dict):
+        raise MemoryFault(f"{path} must hold a JSON object", hint)
+    for key in ("db", "vault"):
+        if not isinstance(config.get(key, ""), str):
+            raise MemoryFault(f"{path}: {key!r} must be a path in quotes", hint)
+    sources = config.get("sources", [])
+    if not isinstance(sources, list) or not all(
+        isinstance(source, dict)
+        and isinstance(source.get("path"), str)
+        and isinstance(source.get("name", ""), str)
+        for source in sources
+    ):
+        raise MemoryFault(f"{path}: 'sources' must be a list of {{name, path}}", hint)
+    return config
+
+
+def write_config(path: Path, config: dict[str, object]) -> None:
+    """Replace `config.json` whole: a crash leaves the old one or the new one.
+
+    Raises MemoryFault when it cannot be written.
+    """
+    text = json.dumps(config, ensure_ascii=False, indent=2) + "\n"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise MemoryFault(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,167 @@
+"""Opening the index: for reading with the standard library alone, for writing with care."""
+
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import MemoryFault
+
+try:
+    # sqlite-utils and Datasette take pysqlite3 when it is there. Two SQLite libraries in one
+    # process must not share a file, and their exceptions are not each other's.
+    sqlite3 = importlib.import_module("pysqlite3")
+except ImportError:
+    import sqlite3
+
+#: How long a statement waits for another writer, in seconds.
+BUSY_TIMEOUT = 30.0
+
+_MAGIC = b"SQLite format 3\x00"
+
+
+def connect_read(path: Path) -> "sqlite3.Connection":
+    """A read-only connection to the index at `path`.
+
+    Works in a read-only folder too, where SQLite cannot keep the files that WAL needs beside the
+    database. Raises MemoryFault when there is no such file or it is not an index.
+    """
+    check_place(path)
+    if not path.exists():
+        raise MemoryFault(
+            f"there is no index at {path}",
+            "build it with `memory index`, or import a folder with `memory-import FOLDER`",
+        )
+    with translated(path):
+        try:
+            connection = _open(path, "mode=ro")
+            connection.execute("select count(*) from sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # Nobody can be writing where nobody may write: immutable is then the truth.
+            if os.access(path.parent, os.W_OK) or _wal(path):
+                raise
+            connection.close()
+            connection = _open(path, "immutable=1")
+        names = {
+            name
+            for (name,) in connection.execute(
+                "select name from sqlite_master where name in ('cards', 'cards_fts', 'meta')"
+            )
+        }
+    if len(names) < 3:
+        connection.close()
+        raise MemoryFault(
+            f"{path} is a database, but not a memory index",
+            "name another file with --db, or add an index to it with `memory-import`",
+        )
+    return connection
+
+
+def connect_write(path: Path) -> "sqlite3.Connection":
+    """A connection for writing; creates the file and its folder. Transactions are explicit.
+
+    Raises MemoryFault when the file is something else, or cannot be written.
+    """
+    check_place(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MemoryFault(
+            f"the folder {path.parent} cannot be made: {error.strerror}",
+            "name another place with --db or --home",
+        ) from error
+    with translated(path):
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+        try:
+            # WAL lets readers go on while an import writes. The timeout is set before it,
+            # because the change of mode needs a lock itself.
+            mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
+            if mode == "wal":
+                connection.execute("pragma synchronous = normal")
+            connection.execute("pragma foreign_keys = on")
+            if connection.execute("pragma query_only").fetchone()[0]:
+                raise MemoryFault(f"{path} cannot be written")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextlib.contextmanager
+def transaction(connection: "sqlite3.Connection") -> Iterator[None]:
+    """One immediate transaction: all of it, or nothing."""
+    connection.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        # A full disk may have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+    connection.execute("commit")
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about the file `path` into a MemoryFault that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise fault(error, path) from error
+
+
+def fault(error: Exception, path: Path) -> MemoryFault:
+    """The MemoryFault that explains an SQLite error on the index at `path`."""
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
+    if "not a database" in text:
+        return MemoryFault(f"{path} is not a database", "name another file with --db")
+    if "malformed" in text or "corrupt" in text or "disk I/O error" in text:
+        return MemoryFault(
+            f"the index {path} is damaged ({text})",
+            "build it again from the files with `--rebuild`; no card is lost, cards are files",
+        )
+    if "readonly" in text or "unable to open" in text:
+        return MemoryFault(
+            f"{path} cannot be opened for this ({text})",
+            "check the permissions of the file and its folder, or name another with --db",
+        )
+    if "full" in text:
+        return MemoryFault(f"no space left for {path}", "free some, and run the command again")
+    if "no such table" in text or "no such column" in text or "no such function" in text:
+        return MemoryFault(
+            f"{path} was built by another version ({text})", "build it again with `--rebuild`"
+        )
+    return MemoryFault(f"{path}: {text}")
+
+
+def check_place(path: Path) -> None:
+    """Raise MemoryFault if `path` exists and is no database; an empty file may become one."""
+    if path.is_dir():
+        raise MemoryFault(f"{path} is a folder, not a database", "name a file, as in memory.db")
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise MemoryFault(
+            f"{path} cannot be read: {error.strerror}", "name another file with --db"
+        ) from error
+    if head and head != _MAGIC:
+        raise MemoryFault(f"{path} is not a database", "name another file with --db")
+
+
+def _open(path: Path, options: str) -> "sqlite3.Connection":
+    uri = path.absolute().as_uri() + "?" + options
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None)
+
+
+def _wal(path: Path) -> bool:
+    """Whether the write-ahead log holds what the database file lacks."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except OSError:
+        return False

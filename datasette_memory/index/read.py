@@ -1,0 +1,154 @@
+"""Reading cards and figures from the index: the SQL behind `show` and `stats`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+_COLUMNS = (
+    "id, ref, title, kind, project, updated, created, superseded_by, summary, tags, keywords, "
+    "aliases, source, path, confidence, sensitivity, priority, ttl, valid_from, valid_until, "
+    "version, agent, session, refs, extra, body"
+)
+
+_RELATED = """
+select links.type, coalesce(cards.ref, links.target), cards.title from links
+left join cards on cards.id = links.target_id where links.card_id = ? order by links.type, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Figures of an index; `by_*` go from name to number of cards."""
+
+    cards: int
+    by_kind: dict[str, int]
+    by_source: dict[str, int]
+    by_project: dict[str, int]
+    tags: int
+    links: int
+    broken_links: int
+    superseded: int
+    faults: int
+    updated_last: str | None
+    synced_last: str | None
+    index_bytes: int
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that every surface returns."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def find_cards(connection, reference: str, roots: Iterable[tuple[str, str]] = ()) -> list[int]:
+    """The ids of the cards that `reference` means; empty if none.
+
+    Looked for in this order, and the first that answers decides: ref, row id, path, exact title.
+    Within one source a ref means the card that was created first. A path is relative to its
+    source, has the source's name in front, or is one of the file system under a root in `roots`.
+    """
+    rows = connection.execute(
+        "select id, source from cards where ref = ? collate nocase "
+        "order by source, julianday(created), path",
+        [reference],
+    ).fetchall()
+    first: dict[str, int] = {}
+    for id, source in rows:
+        first.setdefault(source, id)
+    if first:
+        return list(first.values())
+    if reference.isascii() and reference.isdigit() and len(reference) < 19:
+        if rows := connection.execute("select id from cards where id = ?", [int(reference)]):
+            if found := [id for (id,) in rows]:
+                return found
+    for source, path in _paths(reference, roots):
+        sql = "select id from cards where path = ?" + (" and source = ?" if source else "")
+        found = [id for (id,) in connection.execute(sql, [path, source] if source else [path])]
+        if found:
+            return found
+    sql = "select id from cards where title = ? collate nocase order by source, path"
+    return [id for (id,) in connection.execute(sql, [reference])]
+
+
+def _paths(reference: str, roots: Iterable[tuple[str, str]]) -> list[tuple[str | None, str]]:
+    """The ways in which a reference may be a path, as `(source or None, path)`."""
+    posix = reference.replace("\\", "/").removeprefix("./")
+    ways: list[tuple[str | None, str]] = [(None, posix)]
+    source, slash, rest = posix.partition("/")
+    if slash:
+        ways.append((source, rest))
+    absolute = Path(reference).absolute()
+    for name, root in roots:
+        if absolute.is_relative_to(root):
+            ways.append((name, absolute.relative_to(root).as_posix() or absolute.name))
+    return ways
+
+
+def card(connection, id: int) -> dict[str, object]:
+    """The row of a card with this id, as stored, with `relations`: `{type, target, title}`."""
+    cursor = connection.execute(f"select {_COLUMNS} from cards where id = ?", [id])
+    row = cursor.fetchone()
+    found = {column[0]: value for column, value in zip(cursor.description, row)}
+    found["relations"] = [
+        {"type": type, "target": target, "title": title}
+        for type, target, title in connection.execute(_RELATED, [id])
+    ]
+    return found
+
+
+def titles(connection, ids: Iterable[int]) -> list[str]:
+    """`ref  source/path  title` of each card, to choose from."""
+    rows = []
+    for id in ids:
+        sql = "select ref, source || '/' || path, title from cards where id = ?"
+        rows.append("  ".join(connection.execute(sql, [id]).fetchone()))
+    return rows
+
+
+def count(connection) -> int:
+    """The number of cards."""
+    return connection.execute("select count(*) from cards").fetchone()[0]
+
+
+def roots(connection) -> list[tuple[str, str]]:
+    """The `(name, root)` of each source in the index."""
+    return connection.execute("select name, root from sources").fetchall()
+
+
+def stats(connection, path: Path) -> Stats:
+    """The figures of the index at `path`."""
+
+    def one(sql: str):
+        return connection.execute(sql).fetchone()[0]
+
+    def groups(column: str) -> dict[str, int]:
+        sql = (
+            f"select {column}, count(*) from cards where {column} is not null "
+            f"group by {column} order by 2 desc, 1"
+        )
+        return dict(connection.execute(sql).fetchall())
+
+    return Stats(
+        cards=count(connection),
+        by_kind=groups("kind"),
+        by_source=groups("source"),
+        by_project=groups("project"),
+        tags=one("select count(distinct tag) from tags"),
+        links=one("select count(*) from links"),
+        broken_links=one("select count(*) from broken_links"),
+        superseded=one("select count(*) from cards_superseded"),
+        faults=one("select count(*) from file_faults"),
+        updated_last=one("select max(updated) from cards"),
+        synced_last=one("select max(imported) from sources"),
+        index_bytes=path.stat().st_size if path.exists() else 0,
+    )
+
+
+def record_read(connection, id: int, moment: str) -> None:
+    """Count a read of the card; whoever asks has to do without if the index cannot be written."""
+    connection.execute(
+        "insert into card_stats (card_id, reads, last_read) values (?, 1, ?) "
+        "on conflict (card_id) do update set reads = reads + 1, last_read = excluded.last_read",
+        [id, moment],
+    )
+
+

@@ -1,0 +1,74 @@
+"""A card as rows of the index."""
+
+import hashlib
+import json
+from datetime import datetime, timezone
+
+from ..vault.card import Card
+
+
+def foreign_ref(source: str, path: str) -> str:
+    """The ref of a card that has no id of its own: `x` and 10 hex digits."""
+    return "x" + hashlib.sha256(f"{source}/{path}".encode()).hexdigest()[:10]
+
+
+def secret_path(source: str, path: str) -> str:
+    """What stands in `files.path` for a secret card: its path cannot be read from it."""
+    return "sha256:" + hashlib.sha256(f"{source}/{path}".encode()).hexdigest()
+
+
+def file_time(mtime_ns: int) -> str:
+    """A file time as ISO 8601 in UTC, whole seconds."""
+    moment = datetime.fromtimestamp(mtime_ns // 1_000_000_000, timezone.utc)
+    return moment.isoformat(timespec="seconds")
+
+
+def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict[str, object]:
+    """The row of `cards`. Dates that the card does not state are those of its file."""
+    return {
+        "id": id,
+        "ref": card.ref or foreign_ref(source, path),
+        "title": card.title,
+        "kind": card.kind,
+        "project": card.project,
+        "updated": card.updated or card.created or file_time(mtime_ns),
+        "created": card.created or card.updated or file_time(mtime_ns),
+        "summary": card.summary,
+        "summary_from_body": int(card.summary_from_body),
+        "tags": as_json(card.tags),
+        "keywords": as_json(card.keywords),
+        "aliases": as_json(card.aliases),
+        "source": source,
+        "path": path,
+        "confidence": card.confidence,
+        "sensitivity": card.sensitivity,
+        "priority": card.priority,
+        "ttl": card.ttl,
+        "valid_from": card.valid_from,
+        "valid_until": card.valid_until,
+        "version": card.version,
+        "agent": card.agent,
+        "session": card.session,
+        "refs": as_json(card.refs),
+        "extra": as_json(card.extra),
+        "body": card.body,
+    }
+
+
+def tag_rows(card: Card, id: int) -> list[tuple[int, str]]:
+    """The rows `(card_id, tag)` of `tags`."""
+    return [(id, tag) for tag in card.tags]
+
+
+def link_rows(card: Card, id: int) -> list[tuple[int, str, str, str]]:
+    """The rows `(card_id, type, target, origin)` of `links`; `origin` is where they are written."""
+    rows = [(id, relation.type, relation.target, "frontmatter") for relation in card.relations]
+    if card.superseded_by:
+        rows.append((id, "superseded_by", card.superseded_by, "frontmatter"))
+    rows += [(id, "refers_to", target, "body") for target in card.wikilinks]
+    return rows
+
+
+def as_json(value: object) -> str:
+    """Compact JSON with every script readable, for a text column."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,408 @@
+"""Bringing the index in step with the files: what is new, changed, moved or gone, and no more."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlite_utils import Database
+
+from ..errors import MemoryFault
+from ..vault.card import Card, parse_card
+from ..vault.sources import FileStat, Source, read, scan
+from .connection import transaction
+from .links import resolve
+from .rows import card_row, file_time, link_rows, secret_path, tag_rows
+from .schema import INDEX_ROWS, UNINDEX_ROWS, create_triggers, drop_triggers, set_meta
+
+#: A batch is one transaction: this many files, or this many bytes of them.
+BATCH_FILES = 2_000
+BATCH_BYTES = 8_000_000
+
+# A file changed within this time of the scan may change again without a newer time stamp: it is
+# read again next time (git calls such entries racy).
+_RACY_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something to tell about a file."""
+
+    source: str
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class SyncResult:
+    """What a sync did. `skipped` files are not in the index; `faults` are, with a reservation.
+
+    `secret` counts the cards that are kept out on purpose, without naming them.
+    """
+
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    secret: int = 0
+    skipped: list[Report] = field(default_factory=list)
+    faults: list[Report] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether any row of `cards` is another than before."""
+        return bool(self.added or self.updated or self.moved or self.removed)
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that every surface returns."""
+        return {
+            "added": self.added,
+            "updated": self.updated,
+            "moved": self.moved,
+            "removed": self.removed,
+            "unchanged": self.unchanged,
+            "secret": self.secret,
+            "skipped": [_report(report) for report in self.skipped],
+            "faults": [_report(report) for report in self.faults],
+            "notes": self.notes,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _report(report: Report) -> dict[str, str]:
+    return {"source": report.source, "path": report.path, "reason": report.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A row of `files`."""
+
+    mtime_ns: int
+    size: int
+    sha256: str | None
+    card_id: int | None
+
+
+@dataclass(slots=True)
+class _Read:
+    """A file that was read because it is new or looks changed."""
+
+    stat: FileStat
+    sha256: str | None = None
+    card: Card | None = None
+    fault: str | None = None
+    known: _Known | None = None
+    # The path under which the same card was known before it was moved here.
+    old_path: str | None = None
+
+
+Progress = Callable[[int, int], None]
+
+
+def sync(connection, sources: Iterable[Source], progress: Progress | None = None) -> SyncResult:
+    """Bring the index behind `connection` in step with `sources`; other sources stay as they are.
+
+    `connection` has the present schema (`migrations.migrate`). Each batch is a transaction of its
+    own, so that an interrupted sync leaves a whole index, and the next one goes on from there.
+    `progress` is called with files done and files to do. A source that is missing, or that is
+    suddenly empty, keeps its cards and gets a note.
+    """
+    begun = time.monotonic()
+    result = SyncResult()
+    db = Database(connection, execute_plugins=False)
+    for source in sources:
+        _sync_source(db, source, result, progress)
+    if result.changed:
+        with transaction(connection):
+            resolve(connection)
+            set_meta(connection, "changed", file_time(time.time_ns()))
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def _sync_source(
+    db: Database, source: Source, result: SyncResult, progress: Progress | None
+) -> None:
+    known = {
+        path: _Known(*rest)
+        for path, *rest in db.execute(
+            "select path, mtime_ns, size, sha256, card_id from files where source = ?",
+            [source.name],
+        )
+    }
+    scanned_ns = time.time_ns()
+    try:
+        files, skipped = scan(source)
+    except MemoryFault as fault:
+        if not known:
+            raise
+        result.notes.append(f"{source.name}: {fault.error}; its {len(known)} files stay indexed")
+        _register(db, source, note=fault.error)
+        return
+    if known and not files:
+        note = f"no file is left in {source.root}"
+        result.notes.append(f"{source.name}: {note}; its {len(known)} files stay indexed")
+        _register(db, source, note=note)
+        return
+    _register(db, source, note=None)
+    result.skipped += [Report(source.name, skip.path, skip.reason) for skip in skipped]
+
+    to_read: list[tuple[FileStat, str]] = []
+    missing = dict(known)
+    for file in files:
+        key = file.path
+        row = missing.pop(key, None)
+        if row is None:
+            # Looked up only for files that have no row under their own name.
+            row = missing.pop(secret := secret_path(source.name, file.path), None)
+            key = secret if row is not None else key
+        if row is None or row.mtime_ns != file.mtime_ns or row.size != file.size:
+            to_read.append((file, key))
+        elif row.card_id is None and row.sha256 is not None:
+            result.secret += 1
+        else:
+            result.unchanged += 1
+
+    batches = _Batches(db, source, known, missing, scanned_ns, result)
+    done = 0
+    for batch in _batches(to_read):
+        batches.write([_read(source, file, known.get(key)) for file, key in batch])
+        done += len(batch)
+        if progress:
+            progress(done, len(to_read))
+    batches.remove_missing()
+
+
+def _batches(files: list[tuple[FileStat, str]]) -> Iterator[list[tuple[FileStat, str]]]:
+    batch: list[tuple[FileStat, str]] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += file[0].size
+        if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _read(source: Source, file: FileStat, known: _Known | None) -> _Read:
+    try:
+        data = read(file, source)
+    except OSError as error:
+        return _Read(file, fault=f"cannot be read: {error.strerror or error}", known=known)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if known and known.sha256 == sha256:
+        return _Read(file, sha256, known=known)
+    card = parse_card(data, file.path)
+    return _Read(file, sha256, card, "; ".join(card.faults) or None, known)
+
+
+class _Batches:
+    """Writes what was read, a transaction a batch, and knows what may still turn out moved."""
+
+    def __init__(
+        self,
+        db: Database,
+        source: Source,
+        known: dict[str, _Known],
+        missing: dict[str, _Known],
+        scanned_ns: int,
+        result: SyncResult,
+    ) -> None:
+        self.db = db
+        self.source = source
+        self.missing = missing
+        self.scanned_ns = scanned_ns
+        self.result = result
+        self.by_hash = {row.sha256: path for path, row in missing.items() if row.card_id}
+        self.by_ref: dict[str, str] = {}
+        if missing:
+            ids = {row.card_id: path for path, row in missing.items() if row.card_id}
+            refs = db.execute(
+                "select id, ref from cards where id in (select value from json_each(?))",
+                [json.dumps(list(ids))],
+            )
+            self.by_ref = {ref: ids[id] for id, ref in refs}
+        self.next_id = db.execute("select coalesce(max(id), 0) + 1 from cards").fetchone()[0]
+
+    def write(self, batch: list[_Read]) -> None:
+        """Put one batch into the index."""
+        for read in batch:
+            self._find_move(read)
+        cards: list[tuple[_Read, int]] = []
+        gone: list[int] = []
+        files: list[dict[str, object]] = []
+        stale_paths: list[str] = []
+        before = SyncResult()
+        for read in batch:
+            id = read.known.card_id if read.known else None
+            if read.sha256 is None:
+                self._report(before.skipped, read)
+                if id is not None:
+                    # It cannot be read now; what the index knows of it is kept.
+                    files.append(self._file_row(read, id, retry=True))
+                    continue
+            elif read.card is None:
+                if id is None:
+                    before.secret += 1
+                else:
+                    before.unchanged += 1
+            elif read.card.sensitivity == "secret":
+                before.secret += 1
+                if id is not None:
+                    gone.append(id)
+                    stale_paths.append(read.stat.path)
+                id = None
+            else:
+                if id is None:
+                    id = self.next_id
+                    self.next_id += 1
+                    before.added += 1
+                elif read.old_path is not None:
+                    before.moved += 1
+                else:
+                    before.updated += 1
+                cards.append((read, id))
+                if read.fault:
+                    self._report(before.faults, read)
+            if read.old_path is not None:
+                stale_paths.append(read.old_path)
+            files.append(self._file_row(read, id))
+        with transaction(self.db.conn):
+            self._write_cards(cards, gone)
+            self._write_files(files, stale_paths)
+        for name in ("added", "updated", "moved", "unchanged", "secret", "skipped", "faults"):
+            setattr(self.result, name, getattr(self.result, name) + getattr(before, name))
+        self.result.removed += len(gone)
+
+    def remove_missing(self) -> None:
+        """Take out the cards of the files that are gone."""
+        if not self.missing:
+            return
+        gone = [row.card_id for row in self.missing.values() if row.card_id is not None]
+        with transaction(self.db.conn):
+            self._write_cards([], gone)
+            self._write_files([], list(self.missing))
+        self.result.removed += len(gone)
+
+    def _find_move(self, read: _Read) -> None:
+        """A new file with the content, or the id, of one that is missing is that one, moved."""
+        if read.known is not None or read.card is None:
+            return
+        old_path = self.by_hash.get(read.sha256) or self.by_ref.get(read.card.ref or "")
+        if old_path in self.missing:
+            read.known = self.missing.pop(old_path)
+            read.old_path = old_path
+
+    def _write_cards(self, cards: list[tuple[_Read, int]], gone: list[int]) -> None:
+        """Write the rows of `cards` and all that hangs on them."""
+        connection = self.db.conn
+        if not cards and not gone:
+            return
+        new = [
+            card_row(read.card, id, self.source.name, read.stat.path, read.stat.mtime_ns)
+            for read, id in cards
+        ]
+        ids = [id for _, id in cards]
+        old = [*gone, *(id for read, id in cards if read.known and read.known.card_id)]
+        # Triggers go row by row, and FTS5 then flushes after each. They come back before the
+        # transaction ends, so that nobody ever sees the table without them.
+        drop_triggers(connection)
+        if old:
+            connection.execute(UNINDEX_ROWS, [json.dumps(old)])
+            for table in ("tags", "links"):
+                connection.execute(
+                    f"delete from {table} where card_id in (select value from json_each(?))",
+                    [json.dumps(old)],
+                )
+        if gone:
+            connection.execute(
+                "delete from cards where id in (select value from json_each(?))",
+                [json.dumps(gone)],
+            )
+        if new:
+            self.db.table("cards").upsert_all(new, pk="id")
+            connection.execute(INDEX_ROWS, [json.dumps(ids)])
+            connection.executemany(
+                "insert or ignore into tags (card_id, tag) values (?, ?)",
+                [row for read, id in cards for row in tag_rows(read.card, id)],
+            )
+            connection.executemany(
+                "insert or ignore into links (card_id, type, target, origin) values (?, ?, ?, ?)",
+                [row for read, id in cards for row in link_rows(read.card, id)],
+            )
+        create_triggers(connection)
+
+    def _write_files(self, files: list[dict[str, object]], stale_paths: list[str]) -> None:
+        connection = self.db.conn
+        connection.executemany(
+            "delete from files where source = ? and path = ?",
+            [(self.source.name, path) for path in stale_paths],
+        )
+        connection.executemany(
+            "insert into files (source, path, mtime_ns, size, sha256, card_id, fault) values "
+            "(:source, :path, :mtime_ns, :size, :sha256, :card_id, :fault) "
+            "on conflict (source, path) do update set mtime_ns = excluded.mtime_ns, "
+            "size = excluded.size, sha256 = excluded.sha256, card_id = excluded.card_id, "
+            "fault = iif(excluded.sha256 is files.sha256, files.fault, excluded.fault)",
+            files,
+        )
+
+    def _file_row(self, read: _Read, card_id: int | None, retry: bool = False) -> dict[str, object]:
+        stat = read.stat
+        racy = stat.mtime_ns > self.scanned_ns - _RACY_NS
+        is_secret = card_id is None and read.sha256 is not None
+        return {
+            "source": self.source.name,
+            "path": secret_path(self.source.name, stat.path) if is_secret else stat.path,
+            "mtime_ns": -1 if racy or retry or read.sha256 is None else stat.mtime_ns,
+            "size": stat.size,
+            "sha256": read.known.sha256 if retry and read.known else read.sha256,
+            "card_id": card_id,
+            "fault": None if is_secret else read.fault,
+        }
+
+    def _report(self, reports: list[Report], read: _Read) -> None:
+        reports.append(Report(self.source.name, read.stat.path, read.fault or ""))
+
+
+def _register(db: Database, source: Source, note: str | None) -> None:
+    """Keep in `sources` what the source is, when it was imported, and what is wrong with it."""
+    row = {
+        "name": source.name,
+        "root": source.root,
+        "exclude": json.dumps(source.exclude, ensure_ascii=False),
+        "max_bytes": source.max_bytes,
+        "note": note,
+    }
+    if note is None:
+        row["imported"] = file_time(time.time_ns())
+    with transaction(db.conn):
+        db.table("sources").upsert(row, pk="name")
+
+
+def stored_sources(connection) -> list[Source]:
+    """The sources as the index keeps them, by name."""
+    return [
+        Source(name, root, tuple(json.loads(exclude)), max_bytes)
+        for name, root, exclude, max_bytes in connection.execute(
+            "select name, root, exclude, max_bytes from sources order by name"
+        )
+    ]
+
+
+def drop_sources(connection, keep: set[str], result: SyncResult) -> None:
+    """Take every source out of the index that is not in `keep`, with its cards."""
+    gone = [source.name for source in stored_sources(connection) if source.name not in keep]
+    for name in gone:
+        with transaction(connection):
+            removed = connection.execute("delete from cards where source = ?", [name]).rowcount
+            connection.execute("delete from sources where name = ?", [name])
+            resolve(connection)
+        result.removed += removed
+        result.notes.append(f"{name}: no longer a source; its {removed} cards left the index")

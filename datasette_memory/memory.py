@@ -1,0 +1,268 @@
+"""Memory: the one object that every surface calls."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import home as homes
+from .errors import Ambiguous, MemoryFault, NotFound
+from .index import read
+from .index.connection import check_place, connect_read, connect_write, sqlite3, translated
+from .index.schema import get_meta, missing_triggers
+from .search.filters import Filters
+from .search.hits import SearchResult
+from .search.searcher import DEFAULT_LIMIT
+from .search.sqlite import SQLiteSearcher, is_expired
+from .text.tokenise import TOKENIZER_VERSION
+from .text.window import MAX_CHARS, Window, window
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A card with a window of its text."""
+
+    card: dict[str, object]
+    window: Window
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that every surface returns."""
+        return self.card | self.window.to_dict()
+
+
+class Memory:
+    """A memory: its index, its vault and its sources.
+
+    ::
+
+        memory = Memory()                      # ~/.memory_agent, or what the environment says
+        memory.index()                         # bring the index in step with the files
+        memory.search("阿里云 私钥").hits[0].title
+        memory.show("D_0001").window.text
+
+    Paths are resolved as `home.resolve` says. Nothing is opened or created before a method needs
+    it. Every method raises MemoryFault, with a line for the user, when it cannot do its work.
+    """
+
+    def __init__(
+        self, home: str | None = None, *, db: str | None = None, vault: str | None = None
+    ) -> None:
+        self._options = home, db, vault
+        self.home = homes.resolve(home, db, vault)
+
+    @property
+    def db(self) -> Path:
+        """The index."""
+        return self.home.db
+
+    # Reading
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        kind: str | None = None,
+        source: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] = (),
+        since: str | None = None,
+        superseded: bool = False,
+        secret: bool = False,
+    ) -> SearchResult:
+        """The cards that answer `query`, best first; see `search.tiers` for the order.
+
+        `limit` is clamped to 1..20. `superseded` lets replaced cards in. `secret` searches the
+        cards that are kept out of the index, and those alone, by reading their files.
+        """
+        filters = Filters(kind, source, project, tuple(tags), since)
+        with self._secret_index() if secret else self._reading() as connection:
+            return SQLiteSearcher(connection).search(
+                query, limit=limit, filters=filters, superseded=superseded
+            )
+
+    def show(
+        self, reference: str, *, offset: int = 0, max_chars: int = MAX_CHARS, full: bool = False,
+        secret: bool = False,
+    ) -> Shown:  # fmt: skip
+        """A card by ref, row id, path or exact title, and a window of its text.
+
+        Counts as a read. `secret` looks among the cards outside the index when the index has none.
+        Raises NotFound, or Ambiguous when several cards answer.
+        """
+        with self._reading() as connection:
+            try:
+                card = self._find(connection, reference)
+            except NotFound:
+                if not secret:
+                    raise
+                card = None
+        if card is None:
+            with self._secret_index() as connection:
+                card = self._find(connection, reference)
+        else:
+            self._record_read(int(card["id"]))
+        text = str(card.pop("body"))
+        return Shown(card, window(text, offset, max_chars, full))
+
+    def stats(self) -> read.Stats:
+        """Figures of the index."""
+        with self._reading() as connection:
+            return read.stats(connection, self.db)
+
+    def count(self) -> int:
+        """The number of cards in the index."""
+        with self._reading() as connection:
+            return read.count(connection)
+
+    # Writing
+
+    def index(
+        self,
+        *,
+        rebuild: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+        waiting: Callable[[], None] | None = None,
+    ):
+        """Bring the index in step with the vault and every source of `config.json`.
+
+        `rebuild` builds it anew and swaps it in. Gives a `SyncResult`. A source that was taken
+        out of `config.json` leaves the index.
+        """
+        sources = self._sources()
+        if not sources:
+            raise MemoryFault(
+                f"there is no vault at {self.home.vault}",
+                f"make it (mkdir -p {self.home.vault}) and put Markdown cards in it, "
+                "or import a folder: memory-import FOLDER",
+            )
+        return self._sync(sources, rebuild, progress, waiting, drop_others=True)
+
+    def import_paths(
+        self,
+        paths: Iterable[str],
+        *,
+        name: str | None = None,
+        exclude: Iterable[str] = (),
+        max_bytes: int | None = None,
+        rebuild: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+        waiting: Callable[[], None] | None = None,
+    ):
+        """Import folders (or single Markdown files) as sources; again means incrementally.
+
+        On the home's index the sources are recorded in `config.json`, so that `index()` follows
+        them. Gives a `SyncResult`. `rebuild` builds the index anew from all of its sources.
+        """
+        from .sources import choose, record
+
+        known = self._stored_sources()
+        sources = choose(
+            [Path(path) for path in paths], known, self.home.vault, name, tuple(exclude), max_bytes
+        )
+        if self.db == homes.resolve(self._options[0]).db:
+            record(self.home, sources)
+            self.home = homes.resolve(*self._options)
+        if rebuild:
+            names = {source.name for source in sources}
+            sources += [source for source in known if source.name not in names]
+        return self._sync(sources, rebuild, progress, waiting)
+
+    # Inside
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator["sqlite3.Connection"]:
+        connection = connect_read(self.db)
+        with contextlib.closing(connection), translated(self.db):
+            if get_meta(connection, "tokenizer_version") != TOKENIZER_VERSION:
+                raise MemoryFault(
+                    f"{self.db} was built by another version",
+                    "bring it up to date with `memory index`",
+                )
+            if missing_triggers(connection):
+                # Something altered the table; the search would go stale without a word.
+                self._restore_triggers()
+            yield connection
+
+    def _restore_triggers(self) -> None:
+        from .index.functions import register
+        from .index.schema import ensure_triggers
+
+        with contextlib.suppress(MemoryFault, sqlite3.Error):
+            with contextlib.closing(connect_write(self.db)) as connection:
+                register(connection)
+                ensure_triggers(connection)
+
+    def _find(self, connection, reference: str) -> dict[str, object]:
+        ids = read.find_cards(connection, reference, read.roots(connection))
+        if not ids:
+            raise NotFound(
+                f"no card answers to {reference!r}",
+                "give a ref, a row id, a path or an exact title; `memory search` finds them",
+            )
+        if len(ids) > 1:
+            candidates = read.titles(connection, ids)
+            raise Ambiguous(f"{len(ids)} cards answer to {reference!r}", candidates)
+        card = read.card(connection, ids[0])
+        for column in ("tags", "keywords", "aliases", "refs", "extra"):
+            card[column] = json.loads(str(card[column]))
+        card["expired"] = is_expired(card["created"], card["ttl"], card["valid_until"])
+        return card
+
+    def _record_read(self, id: int) -> None:
+        """A read is counted as well as can be; no reader has to wait for it or hear of it."""
+        moment = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        with contextlib.suppress(sqlite3.Error, OSError):
+            uri = self.db.absolute().as_uri() + "?mode=rw"
+            with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.2)) as connection:
+                with connection:
+                    read.record_read(connection, id, moment)
+
+    def _sources(self) -> list:
+        """The vault, if it is there or once was, and the sources of `config.json`."""
+        from .sources import VAULT, configured
+        from .vault.sources import Source
+
+        sources = configured(self.home)
+        if self.home.vault.is_dir() or VAULT in {source.name for source in self._stored_sources()}:
+            sources.insert(0, Source(VAULT, str(self.home.vault)))
+        return sources
+
+    def _stored_sources(self) -> list:
+        """The sources that the index knows; none if there is no index or it cannot be read."""
+        from .index.sync import stored_sources
+
+        with contextlib.suppress(MemoryFault, sqlite3.Error):
+            with contextlib.closing(connect_read(self.db)) as connection:
+                return stored_sources(connection)
+        return []
+
+    @contextlib.contextmanager
+    def _secret_index(self) -> Iterator["sqlite3.Connection"]:
+        from .index.secret import secret_index
+        from .index.sync import stored_sources
+
+        with self._reading() as connection:
+            secret = secret_index(connection, stored_sources(connection))
+        with contextlib.closing(secret):
+            yield secret
+
+    def _sync(self, sources, rebuild, progress, waiting, drop_others=False):
+        from .index.lock import write_lock
+        from .index.migrations import migrate
+        from .index.rebuild import rebuild as build_anew
+        from .index.sync import drop_sources, sync
+
+        check_place(self.db)
+        if not rebuild:
+            connect_write(self.db).close()  # Says what is wrong before anything waits.
+        with write_lock(self.db, waiting), translated(self.db):
+            if rebuild:
+                return build_anew(self.db, sources, progress)
+            with contextlib.closing(connect_write(self.db)) as connection:
+                migrate(connection)
+                result = sync(connection, sources, progress)
+                if drop_others:
+                    drop_sources(connection, {source.name for source in sources}, result)
+                return result

@@ -1,0 +1,98 @@
+"""The Datasette hooks, nothing else.
+
+One module serves Datasette 0.65 and 1.0: a hook that one of them does not have is never called.
+"""
+
+import sys
+
+from datasette import hookimpl
+from datasette.filters import FilterArguments
+from datasette.utils.asgi import BadRequest
+from jinja2 import ChoiceLoader
+
+from . import _compat, attached, pages
+from .index import schema
+from .index.neighbours import neighbours
+from .search import functions, table_filter
+
+
+@hookimpl
+def prepare_connection(conn):
+    functions.register(conn)
+
+
+@hookimpl
+def startup(datasette):
+    async def inner():
+        for name, database in list(datasette.databases.items()):
+            try:
+                if not await attached.is_memory(datasette, name) or not database.is_mutable:
+                    continue
+                if await database.execute_fn(schema.missing_triggers):
+                    await database.execute_write_fn(schema.ensure_triggers)
+                    print(f"datasette-memory: {name}: search was mended", file=sys.stderr)
+            # Whatever is wrong with one database, the others are still worth serving.
+            except Exception as fault:
+                print(f"datasette-memory: {name}: {fault}", file=sys.stderr)
+
+    return inner
+
+
+@hookimpl
+def get_metadata(datasette):
+    """Defaults for 0.65, under the user's own metadata; 1.0 is given the same by _compat."""
+    return attached.defaults(datasette)
+
+
+@hookimpl(trylast=True)
+def filters_from_request(request, database, table, datasette):
+    # After Datasette's own, which finds no full-text index that it knows and hides the search box.
+    async def inner():
+        if table != "cards" or not await attached.is_memory(datasette, database):
+            return None
+        try:
+            searches = table_filter.asked({key: request.args[key] for key in request.args})
+        except table_filter.UnknownColumn as fault:
+            raise BadRequest(str(fault)) from None
+        built = await datasette.get_database(database).execute_fn(
+            lambda connection: table_filter.build(connection, searches)
+        )
+        return FilterArguments(
+            built.where, built.params, built.human, {"supports_search": True, "search": built.text}
+        )
+
+    return inner
+
+
+@hookimpl
+def render_cell(row, value, column, table, database, datasette):
+    if database not in attached.known(datasette):
+        return None
+    if table == "cards":
+        return pages.card_cell(datasette, database, column, value, row)
+    return pages.query_cell(datasette, database, table, column, value, row)
+
+
+@hookimpl
+def extra_template_vars(table, database, view_name, request, datasette):
+    async def inner():
+        if table != "cards" or not await attached.is_memory(datasette, database):
+            return {}
+
+        async def memory_card(row):
+            card = {cell["column"]: cell["raw"] for cell in row}
+            links = []
+            if await _compat.allowed(datasette, request.actor, "view-table", database, "links"):
+                links = await datasette.get_database(database).execute_fn(
+                    lambda connection: neighbours(connection, card["id"])
+                )
+            return pages.card_page(datasette, database, card, links)
+
+        return {"memory_card": memory_card, "memory_columns_shown": pages.COLUMNS_SHOWN}
+
+    return inner
+
+
+@hookimpl
+def prepare_jinja2_environment(env, datasette):
+    env.loader = ChoiceLoader([env.loader, pages.CardTemplates(datasette)])

@@ -1,0 +1,59 @@
+"""Conditions that a card has to meet, as SQL over the table `cards`."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from ..errors import MemoryFault
+
+_AGO = re.compile(r"(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit has to be. `tags` must all be there; `since` is ISO 8601 or an age like `30d`."""
+
+    kind: str | None = None
+    source: str | None = None
+    project: str | None = None
+    tags: tuple[str, ...] = ()
+    since: str | None = None
+
+    def sql(self) -> tuple[str, list[object]]:
+        """Conditions joined by `and` (or `1`), and their parameters.
+
+        Raises MemoryFault when `since` is no date.
+        """
+        conditions: list[str] = []
+        parameters: list[object] = []
+        for column in ("kind", "source", "project"):
+            if value := getattr(self, column):
+                conditions.append(f"cards.{column} = ? collate nocase")
+                parameters.append(value)
+        for tag in self.tags:
+            conditions.append("cards.id in (select card_id from tags where tag = ?)")
+            parameters.append(tag.lstrip("#"))
+        if self.since:
+            conditions.append("julianday(cards.updated) >= julianday(?)")
+            parameters.append(parse_since(self.since))
+        return " and ".join(conditions) or "1", parameters
+
+
+def parse_since(text: str, now: datetime | None = None) -> str:
+    """A date or an age (`12h`, `30d`, `8w`, `6m`, `1y`) as ISO 8601 with offset.
+
+    A date without a time is its first moment, one without an offset is UTC, as SQLite takes it.
+    Raises MemoryFault for anything else.
+    """
+    text = text.strip()
+    if match := _AGO.fullmatch(text):
+        days = int(match.group(1)) * _DAYS[match.group(2).lower()]
+        then = (now or datetime.now(timezone.utc)) - timedelta(days=days)
+        return then.isoformat(timespec="seconds")
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError:
+        raise MemoryFault(
+            f"{text!r} is no date", "write 2026-09-30, 2026-09-30T08:00+08:00, or an age like 30d"
+        ) from None

@@ -1,0 +1,98 @@
+"""A query string in, FTS5 MATCH expressions out: one for each tier.
+
+No query can be a syntax error. Tokens are letters and digits only, each is quoted, and operators
+such as `AND`, `NEAR`, `*` or `:` are words or separators like any other.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .normalise import normalise
+from .tokenise import CJK_RUN, WORD, camel_parts
+
+#: From exact to loose. `all`: every term; `any`: at least one; `-prefix`: words may go on.
+TIERS = ("all", "all-prefix", "any", "any-prefix")
+
+#: Matches nothing and is no error: what a query without terms becomes.
+NOTHING = '""'
+
+#: Longer queries are cut here: characters read, and distinct terms used.
+MAX_CHARACTERS = 10_000
+MAX_TERMS = 64
+
+# Words held together by these are one term, an adjacent phrase: `ecs-prod`, `v1.2`, `C:\bin`.
+_JOINED = re.compile(rf"{WORD.pattern}(?:(?:[-._/\\'’]|:[/\\])+{WORD.pattern})*|{CJK_RUN.pattern}")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that a card may hold or lack.
+
+    `phrases` are alternatives; each is a sequence of tokens that stand side by side. `open` says
+    that the term is asked as a prefix in every tier (a single Han character, kana or syllable);
+    `extensible` that the prefix tiers ask it so.
+    """
+
+    phrases: tuple[tuple[str, ...], ...]
+    open: bool = False
+    extensible: bool = False
+
+    def expression(self, prefix: bool) -> str:
+        """The term in FTS5's query language."""
+        star = self.open or (prefix and self.extensible)
+        quoted = [
+            '"' + " ".join(phrase) + '"' + ("*" if star and (self.open or len(phrase[-1]) > 1) else "")
+            for phrase in self.phrases
+        ]
+        return quoted[0] if len(quoted) == 1 else "(" + " OR ".join(quoted) + ")"
+
+
+def parse(query: str) -> tuple[Term, ...]:
+    """The distinct terms of a query in order, at most `MAX_TERMS`; empty if it has none.
+
+    A run of Chinese gives its overlapping pairs, each a term; a single character is asked as a
+    prefix. Words joined by `-`, `.`, `_`, `/`, `\\`, `:/` or an apostrophe give one phrase. A
+    camelCase word may also be met as its parts: `userById` finds `getUserById`.
+    """
+    terms: dict[Term, None] = {}
+    for match in _JOINED.finditer(normalise(query[:MAX_CHARACTERS])):
+        for term in _terms(match.group()):
+            terms[term] = None
+        if len(terms) >= MAX_TERMS:
+            break
+    return tuple(terms)[:MAX_TERMS]
+
+
+def _terms(piece: str) -> list[Term]:
+    if CJK_RUN.match(piece):
+        if len(piece) == 1:
+            return [Term(((piece,),), open=True)]
+        return [Term(((piece[i : i + 2],),)) for i in range(len(piece) - 1)]
+    words = WORD.findall(piece)
+    phrases = [tuple(word.casefold() for word in words)]
+    if len(words) == 1 and (parts := camel_parts(words[0])):
+        phrases.append(tuple(part.casefold() for _, part in parts))
+    # A prefix of one letter would match a tenth of everything.
+    return [Term(tuple(phrases), extensible=any(len(phrase[-1]) > 1 for phrase in phrases))]
+
+
+def expression(terms: tuple[Term, ...], tier: str) -> str:
+    """The MATCH expression of one of `TIERS`.
+
+    Raises ValueError for another tier name. Gives `NOTHING` when there is no term.
+    """
+    if tier not in TIERS:
+        raise ValueError(f"no such tier: {tier!r}; tiers are {', '.join(TIERS)}")
+    prefix = tier.endswith("-prefix")
+    operator = " AND " if tier.startswith("all") else " OR "
+    return operator.join(term.expression(prefix) for term in terms) or NOTHING
+
+
+def expressions(terms: tuple[Term, ...]) -> dict[str, str]:
+    """Tier to MATCH expression, in order, without the tiers that would repeat an earlier one."""
+    found: dict[str, str] = {}
+    for tier in TIERS:
+        match = expression(terms, tier)
+        if match != NOTHING and match not in found.values():
+            found[tier] = match
+    return found

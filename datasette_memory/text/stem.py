@@ -1,0 +1,137 @@
+"""The form under which FTS5 keeps a token, worked out without FTS5.
+
+The index is built by FTS5's `porter unicode61`. Snippets and coverage have to call two words equal
+exactly where the index does, so `index_key()` follows it: diacritics off, then the Porter stemmer
+(M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980). The tests hold it against
+FTS5's own vocabulary table.
+"""
+
+import unicodedata
+from functools import lru_cache
+
+# FTS5's stemmer leaves shorter and longer tokens alone; it counts UTF-8 bytes.
+_MIN_BYTES, _MAX_BYTES = 3, 63
+
+_STEP_2 = (
+    ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"),
+    ("logi", "log"), ("bli", "ble"), ("alli", "al"), ("entli", "ent"), ("eli", "e"),
+    ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"), ("ator", "ate"), ("alism", "al"),
+    ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"), ("iviti", "ive"),
+    ("biliti", "ble"),
+)  # fmt: skip
+_STEP_3 = (
+    ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"),
+    ("ful", ""), ("ness", ""),
+)  # fmt: skip
+_STEP_4 = (
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
+    "ism", "ate", "iti", "ous", "ive", "ize",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=65536)
+def index_key(token: str) -> str:
+    """What FTS5 stores for a case-folded `token` of `tokenise.tokens()`."""
+    if not token.isascii():
+        token = "".join(map(_without_diacritic, token))
+    if _MIN_BYTES <= len(token.encode()) <= _MAX_BYTES:
+        return porter(token)
+    return token
+
+
+@lru_cache(maxsize=4096)
+def _without_diacritic(character: str) -> str:
+    """`character` without its diacritic, if it carries just one; unicode61 keeps the others."""
+    if "\u0300" <= character <= "\u0331":
+        return ""
+    parts = unicodedata.normalize("NFD", character)
+    if len(parts) == 2 and unicodedata.category(parts[1]) == "Mn" and parts[0].isascii():
+        return parts[0]
+    return character
+
+
+def porter(word: str) -> str:
+    """The Porter stem of a lower-case `word`, with the two departures of its author's own program."""
+    # Step 1a: plurals.
+    if word.endswith("s"):
+        if word.endswith(("sses", "ies")) and word != "ies":
+            word = word[:-2]
+        elif not word.endswith("ss"):
+            word = word[:-1]
+    # Step 1b: -eed, -ed, -ing.
+    if word.endswith("eed") and word != "eed":
+        if _measure(word[:-3]) > 0:
+            word = word[:-1]
+    else:
+        for suffix in ("ed", "ing"):
+            stem = word[: -len(suffix)]
+            if word.endswith(suffix):
+                if _has_vowel(stem):
+                    word = _mend(stem)
+                break
+    # Step 1c: final y.
+    if word.endswith("y") and _has_vowel(word[:-1]):
+        word = word[:-1] + "i"
+    # Steps 2 and 3: double and single suffixes.
+    for table in (_STEP_2, _STEP_3):
+        for suffix, replacement in table:
+            if word.endswith(suffix):
+                stem = word[: -len(suffix)]
+                if _measure(stem) > 0:
+                    word = stem + replacement
+                break
+    # Step 4: what is left of a suffix goes from a long stem.
+    for suffix in _STEP_4:
+        if word.endswith(suffix):
+            stem = word[: -len(suffix)]
+            if _measure(stem) > 1 and (suffix != "ion" or stem.endswith(("s", "t"))):
+                word = stem
+            break
+    # Step 5: a final e, and a double l.
+    if word.endswith("e"):
+        stem = word[:-1]
+        measure = _measure(stem)
+        if measure > 1 or (measure == 1 and not _ends_cvc(stem)):
+            word = stem
+    if word.endswith("ll") and _measure(word[:-1]) > 1:
+        word = word[:-1]
+    return word
+
+
+def _mend(stem: str) -> str:
+    """Step 1b's second half: put back what -ed and -ing took."""
+    if stem.endswith(("at", "bl", "iz")):
+        return stem + "e"
+    if len(stem) > 1 and stem[-1] == stem[-2] and stem[-1] not in "aeioulsz":
+        return stem[:-1]
+    if _measure(stem) == 1 and _ends_cvc(stem):
+        return stem + "e"
+    return stem
+
+
+def _vowel(word: str, at: int) -> bool:
+    if word[at] in "aeiou":
+        return True
+    at %= len(word)
+    return word[at] == "y" and at > 0 and not _vowel(word, at - 1)
+
+
+def _has_vowel(stem: str) -> bool:
+    return any(_vowel(stem, i) for i in range(len(stem)))
+
+
+def _measure(stem: str) -> int:
+    """m in the form [C](VC)^m[V]: how often a vowel gives way to a consonant."""
+    kinds = [_vowel(stem, i) for i in range(len(stem))]
+    return sum(a and not b for a, b in zip(kinds, kinds[1:]))
+
+
+def _ends_cvc(stem: str) -> bool:
+    """Consonant, vowel, consonant at the end, the last not w, x or y."""
+    return (
+        len(stem) > 2
+        and not _vowel(stem, -1)
+        and _vowel(stem, -2)
+        and not _vowel(stem, -3)
+        and stem[-1] not in "wxy"
+    )
