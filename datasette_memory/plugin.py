@@ -76,7 +76,7 @@ def render_cell(row, value, column, table, database, datasette):
 @hookimpl
 def extra_template_vars(table, database, view_name, request, datasette):
     async def inner():
-        if table != "cards" or not await attached.is_memory(datasette, database):
+        if not request or table != "cards" or not await attached.is_memory(datasette, database):
             return {}
 
         async def memory_card(row):
@@ -88,7 +88,12 @@ def extra_template_vars(table, database, view_name, request, datasette):
                 )
             return pages.card_page(datasette, database, card, links)
 
-        return {"memory_card": memory_card, "memory_columns_shown": pages.COLUMNS_SHOWN}
+        return {
+            "memory_card": memory_card,
+            "memory_columns_shown": pages.COLUMNS_SHOWN,
+            # 1.0a41 does not hand it to the template, and forgets what was typed into the box.
+            "search": request.args.get("_search") or "",
+        }
 
     return inner
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from ..vault.card import Card
@@ -53,6 +54,17 @@ def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict
         "extra": as_json(card.extra),
         "body": card.body,
     }
+
+
+def upsert_sql(columns: Iterable[str]) -> str:
+    """The statement that writes a row of `card_row`, new or over the one with the same id."""
+    names = list(columns)
+    values = ", ".join(f":{name}" for name in names)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name != "id")
+    return (
+        f"insert into cards ({', '.join(names)}) values ({values}) "
+        f"on conflict (id) do update set {changes}"
+    )
 
 
 def tag_rows(card: Card, id: int) -> list[tuple[int, str]]:

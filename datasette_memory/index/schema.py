@@ -58,6 +58,34 @@ INDEX_ROWS = (
     "from cards_fts_source where rowid in (select value from json_each(?))"
 )
 
+# FTS5 merges its segments as they come, and again and again in a long import. Left alone until the
+# end they are merged once: a third less work, and a search afterwards reads one segment.
+_MERGE_LATER = {"automerge": 0, "crisismerge": 500}
+_MERGE_ALWAYS = {"automerge": 4, "crisismerge": 16}
+
+
+def merge_later(connection) -> None:
+    """Let FTS5 put off merging; `merge_now` ends it. Takes part in an open transaction."""
+    _configure(connection, _MERGE_LATER)
+
+
+def merge_now(connection) -> None:
+    """Merge all segments into one, and let FTS5 merge as usual from here on."""
+    _configure(connection, _MERGE_ALWAYS)
+    connection.execute("insert into cards_fts (cards_fts) values ('optimize')")
+
+
+def merges_later(connection) -> bool:
+    """Whether merging is put off, as an interrupted import leaves it."""
+    sql = "select v from cards_fts_config where k = 'automerge'"
+    row = connection.execute(sql).fetchone()
+    return row is not None and row[0] == 0
+
+
+def _configure(connection, options: dict[str, int]) -> None:
+    for name, value in options.items():
+        connection.execute("insert into cards_fts (cards_fts, rank) values (?, ?)", (name, value))
+
 
 def is_memory(connection) -> bool:
     """Whether the database holds a memory index."""

@@ -8,7 +8,7 @@ from ..vault.card import parse_card
 from ..vault.sources import Source, read, scan
 from .connection import sqlite3
 from .migrations import migrate
-from .rows import card_row, secret_path, tag_rows
+from .rows import card_row, secret_path, tag_rows, upsert_sql
 
 
 def secret_index(connection, sources: Iterable[Source]) -> "sqlite3.Connection":
@@ -37,10 +37,6 @@ def secret_index(connection, sources: Iterable[Source]) -> "sqlite3.Connection":
                     card = parse_card(read(file, source), file.path)
                     id -= 1
                     row = card_row(card, id, source.name, file.path, file.mtime_ns)
-                    columns = ", ".join(row)
-                    marks = ", ".join("?" * len(row))
-                    memory.execute(
-                        f"insert into cards ({columns}) values ({marks})", list(row.values())
-                    )
+                    memory.execute(upsert_sql(row), row)
                     memory.executemany("insert into tags values (?, ?)", tag_rows(card, id))
     return memory

@@ -13,12 +13,24 @@ from ..vault.card import Card, parse_card
 from ..vault.sources import FileStat, Source, read, scan
 from .connection import transaction
 from .links import resolve
-from .rows import card_row, file_time, link_rows, secret_path, tag_rows
-from .schema import INDEX_ROWS, UNINDEX_ROWS, create_triggers, drop_triggers, set_meta
+from .rows import card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
+from .schema import (
+    INDEX_ROWS,
+    UNINDEX_ROWS,
+    create_triggers,
+    drop_triggers,
+    merge_later,
+    merge_now,
+    merges_later,
+    set_meta,
+)
 
 #: A batch is one transaction: this many files, or this many bytes of them.
 BATCH_FILES = 2_000
 BATCH_BYTES = 8_000_000
+
+#: From here on an import puts off what can be done once at its end.
+MANY_FILES = 2_000
 
 # A file changed within this time of the scan may change again without a newer time stamp: it is
 # read again next time (git calls such entries racy).
@@ -116,8 +128,10 @@ def sync(connection, sources: Iterable[Source], progress: Progress | None = None
     db = Database(connection, execute_plugins=False)
     for source in sources:
         _sync_source(db, source, result, progress)
-    if result.changed:
+    if result.changed or merges_later(connection):
         with transaction(connection):
+            if merges_later(connection):
+                merge_now(connection)
             resolve(connection)
             set_meta(connection, "changed", file_time(time.time_ns()))
     result.seconds = time.monotonic() - begun
@@ -167,6 +181,9 @@ def _sync_source(
         else:
             result.unchanged += 1
 
+    if len(to_read) > MANY_FILES:
+        with transaction(db.conn):
+            merge_later(db.conn)
     batches = _Batches(db, source, known, missing, scanned_ns, result)
     done = 0
     for batch in _batches(to_read):
@@ -326,7 +343,7 @@ class _Batches:
                 [json.dumps(gone)],
             )
         if new:
-            self.db.table("cards").upsert_all(new, pk="id")
+            connection.executemany(upsert_sql(new[0]), new)
             connection.execute(INDEX_ROWS, [json.dumps(ids)])
             connection.executemany(
                 "insert or ignore into tags (card_id, tag) values (?, ?)",

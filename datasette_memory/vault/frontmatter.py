@@ -9,7 +9,8 @@ Without a closing line the whole text is body. What stands between the two is fr
 2. its first line is `key:` with a key of the table `SYNONYMS`, spelt as there, whatever YAML
    says about the rest; or
 3. it is at most 64 KiB and a YAML mapping, unless it reads like prose: none of its keys is
-   known, and a blank line follows the opening rule or a "key" is longer than four words; or
+   known, and a blank line or a `#` line comes before the first or a "key" is longer than
+   four words; or
 4. it is at most 64 KiB, not valid YAML or refused, its first line is `key:`, and more than
    half of its unindented lines are keys or list items.
 
@@ -219,7 +220,7 @@ def _is_frontmatter(block: str) -> bool:
         return False
     if any(canonical(name) for name in value):
         return True
-    gap = block.split("\n", 1)[0].strip() == ""
+    gap = "\n" in block[:first]
     return not gap and all(len(name) <= 64 and len(name.split()) <= 4 for name in value)
 
 
@@ -261,7 +262,7 @@ def load(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
                 return {}, (str(refused),)
             except (yaml.YAMLError, ValueError, OverflowError):
                 return {}, (_describe(error),)
-            faults.insert(0, "frontmatter is indented with tabs: read as two spaces each")
+            faults.insert(0, "tabs in the frontmatter are read as two blanks each")
         else:
             return {}, (_describe(error),)
     if value is None or value == "":
@@ -271,7 +272,7 @@ def load(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     return value, tuple(faults[:MAX_FAULTS])
 
 
-_TABS = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
+_TABS = re.compile(r"(?:^|(?<=[:-]))[ \t]+", re.MULTILINE)
 
 
 def _describe(error: Exception) -> str:
@@ -381,7 +382,8 @@ _UNSAFE = re.compile("[\0\ud800-\udfff]")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
+# As PyYAML has it: `1e5` and `12345e7` are text, which suits the hash of a commit.
+_FLOAT = re.compile(r"(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]{1,3})?")
 
 
 def is_null(value: Any) -> bool:
@@ -391,7 +393,7 @@ def is_null(value: Any) -> bool:
 
 def resolve(value: Any) -> Any:
     """A value of `load` as JSON would have it: unquoted null, true, false, whole numbers of at
-    most 18 digits and finite decimals become themselves, everything else stays text (dates,
+    most 18 digits and finite decimals with a point become themselves, everything else stays text (dates,
     `yes`, `0x1F`, `007`). Dicts and lists are resolved item by item."""
     kind = type(value)
     if kind is str:

@@ -214,8 +214,9 @@ _HTML = re.compile(
 _STRONG = re.compile(r"(\*\*|~~|==)(?=\S)([^\n]{1,300}?)(?<=\S)\1")
 _STRESS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,300})(?<=\S)\*(?![\w*])")
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]{0,200}\}\s*$")
-_ESCAPE = re.compile(r"\\([*_#\[\]`|<>])")
-_CODE = re.compile(r"(?<!`)(`{1,9})(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
+_VERBATIM = re.compile(
+    r"\\([*_#\[\]`|<>~=])|(?<!`)(`{1,9})(?!`)(.{1,500}?)(?<!`)\2(?!`)", re.DOTALL
+)
 _ASIDE = re.compile("\0([0-9]+)\0")
 _MARKED = re.compile(r"[*`\[<~=\\{]")
 _BLANKS = re.compile(r"\s+")
@@ -224,15 +225,14 @@ _BLANKS = re.compile(r"\s+")
 def plain(text: str) -> str:
     """A line or paragraph of Markdown as the words a reader sees, on one line."""
     if _MARKED.search(text):
-        # What is code keeps its brackets and asterisks: it stands aside under its number.
-        # A body holds no NUL.
-        code: list[str] = []
+        # Code and escaped signs mean themselves: they stand aside, each under its number.
+        verbatim: list[str] = []
 
-        def aside(span: re.Match[str]) -> str:
-            code.append(span[2])
-            return f"\0{len(code) - 1}\0"
+        def put_aside(found: re.Match[str]) -> str:
+            verbatim.append(found[1] or found[3])
+            return f"\0{len(verbatim) - 1}\0"
 
-        text = _CODE.sub(aside, text.replace("\0", ""))
+        text = _VERBATIM.sub(put_aside, text.replace("\0", ""))
         text = _IMAGE.sub("", text)
         text = _TEXT_LINK.sub(r"\1", text)
         text = _WIKI_TEXT.sub(r"\1", text)
@@ -240,8 +240,7 @@ def plain(text: str) -> str:
         text = _STRONG.sub(r"\2", text)
         text = _STRESS.sub(r"\1", text)
         text = _ANCHOR.sub("", text)
-        text = _ESCAPE.sub(r"\1", text)
-        text = _ASIDE.sub(lambda number: code[int(number[1])], text)
+        text = _ASIDE.sub(lambda number: verbatim[int(number[1])], text)
     return _BLANKS.sub(" ", _CONTROL.sub(" ", text)).strip()
 
 
@@ -344,18 +343,17 @@ def _unmarked(line: str) -> str:
 
 
 def _joined(lines: list[str], glue: str = " ") -> str:
-    """Lines as one plain line of at most 200 characters; "" when they are tags alone."""
+    """Lines as one plain line of at most 200 characters, without lines of tags alone."""
     words = ""
     for line in lines[:20]:
+        if line[:1] == "#" and not _TAG_WORD.sub("", line).strip():
+            continue
         # Chinese and Japanese lines are wrapped between words that no blank parts.
-        tight = glue == " " and words[-1:] >= "\u2e80" and "\u2e80" <= line[:1]
+        tight = glue == " " and words[-1:] >= "\u2e80" and line[:1] >= "\u2e80"
         words += line if not words or (tight and not _is_hangul(line[0])) else glue + line
         if len(words) > 2000:
             break
-    words = words[:2000]
-    if "#" in words and not _TAG_WORD.sub("", words).strip():
-        return ""
-    return shorten(plain(words), MAX_SUMMARY)
+    return shorten(plain(words[:2000]), MAX_SUMMARY)
 
 
 def _is_hangul(char: str) -> bool:

@@ -196,9 +196,7 @@ class _Scanner:
                 else:
                     status = entry.stat(follow_symlinks=False)
                     if modes.S_ISREG(status.st_mode) and status.st_size <= limit:
-                        files.append(
-                            FileStat(path, entry.path, status.st_mtime_ns, status.st_size)
-                        )
+                        files.append(FileStat(path, entry.path, status.st_mtime_ns, status.st_size))
                     else:
                         self.file(path, entry.path, status)
             except OSError as error:
@@ -311,13 +309,18 @@ def _root_fault(source: Source, error: OSError) -> MemoryFault:
     )
 
 
+_ALL_INSIDE = re.compile(r"/\*\*[ \t]*$")
+
+
 def _matcher(source: Source) -> Any:
     """A function from a relative path (folders end in `/`) to whether it is excluded."""
     if not source.exclude:
         return None
     from pathspec import GitIgnoreSpec
 
-    patterns = [_nfc(pattern) for pattern in source.exclude]
+    # To git, `x/**` is all that lies in `x` and not `x` itself, so that a later `!x/y.md` can
+    # bring back a file; the library takes the folder too, unless told of a name inside.
+    patterns = [_ALL_INSIDE.sub("/**/*", _nfc(pattern)) for pattern in source.exclude]
     for pattern in patterns:
         try:
             GitIgnoreSpec.from_lines([pattern])

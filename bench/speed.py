@@ -1,0 +1,277 @@
+"""Speed and size, each beside its raw cost in the same run: `python -m bench.speed --help`.
+
+Machines differ and are shared, so what counts is the ratio, not the seconds. The raw cost of an
+import is one loop of INSERTs of ready tokens into the same FTS5 table; that of a search is the
+SQL of the very statements that it runs.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import add
+from pathlib import Path
+
+from datasette_memory.index.connection import connect_read
+from datasette_memory.index.functions import register
+from datasette_memory.index.schema import CREATE_FTS
+from datasette_memory.memory import Memory
+from datasette_memory.search.sqlite import SQLiteSearcher
+from datasette_memory.text.tokenise import index_text
+
+from .corpus import cards, write
+
+_CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
+IMPORT = [sys.executable, "-c", _CLI.format("import_main")]
+HELP = [sys.executable, "-c", _CLI.format("main"), "--help"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table: what was measured, beside what, and the bar."""
+
+    what: str
+    figure: str
+    beside: str
+    bar: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished process: seconds on the clock, seconds of CPU, peak memory in MB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def run(command: Sequence[str]) -> Run:
+    """Run a command to its end, its output thrown away; raises when it fails."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} ended with {process.returncode}")
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def raw_insert(path: Path, rows: list[tuple]) -> Run:
+    """One loop of INSERTs of ready tokens into the FTS5 table of the index, and nothing else."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    register(connection)
+    connection.execute("pragma page_size = 16384")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+    connection.execute(
+        "create table cards (id integer primary key, title, keywords, aliases, tags, project, "
+        "summary, summary_from_body, body)"
+    )
+    for statement in CREATE_FTS:
+        connection.execute(statement)
+    wall, cpu = time.perf_counter(), time.process_time()
+    connection.execute("begin")
+    for row in rows:
+        connection.execute(
+            "insert into cards_fts (rowid, title, keywords, summary, body) values (?, ?, ?, ?, ?)",
+            row,
+        )
+    connection.execute("commit")
+    connection.close()
+    return Run(time.perf_counter() - wall, time.process_time() - cpu, 0)
+
+
+def imports(folder: Path, count: int) -> list[Row]:
+    """Import, again with nothing changed, and with one file changed; then the size."""
+    vault, index = folder / "vault", folder / "index.db"
+    markdown = write(vault, count)
+    tokens = [
+        (number, index_text(title), "", "", index_text(text.split("\n---\n", 1)[1]))
+        for number, (_, title, text) in enumerate(cards(count))
+    ]
+    raws = [raw_insert(folder / "raw-1.db", tokens)]
+    command = [*IMPORT, str(index), str(vault)]
+    first = run(command)
+    raws.append(raw_insert(folder / "raw-2.db", tokens))
+    del tokens
+    for path in folder.glob("raw-*"):
+        path.unlink()
+    time.sleep(2.5)  # A file younger than two seconds is read again, to be sure of it.
+    run(command)
+    again = run(command)
+    with next(vault.rglob("*.md")).open("a", encoding="utf-8") as file:
+        file.write("\n改了一行。One line changed.\n")
+    one = run(command)
+    wall = statistics.mean(run.wall for run in raws)
+    cpu = statistics.mean(run.cpu for run in raws)
+    size = index.stat().st_size
+    return [
+        Row(
+            f"import of {count:,} cards",
+            f"{first.wall:.1f} s ({first.cpu:.1f} s CPU)",
+            f"raw INSERT loop {wall:.1f} s ({cpu:.1f} s CPU): {first.wall / wall:.2f} times "
+            f"({first.cpu / cpu:.2f} CPU)",
+            "1.6 times",
+            first.wall / wall <= 1.6,
+        ),
+        Row("peak memory of it", f"{first.peak:.0f} MB", "", "300 MB", first.peak <= 300),
+        Row("nothing changed", f"{again.wall:.2f} s", f"{count:,} files", "3 s", again.wall <= 3),
+        Row("one file changed", f"{one.wall:.2f} s", f"{count:,} files", "4 s", one.wall <= 4),
+        Row(
+            "size of the database",
+            f"{size / 1e6:.0f} MB",
+            f"Markdown {markdown / 1e6:.0f} MB: {size / markdown:.2f} times",
+            "4 times",
+            size / markdown <= 4,
+        ),
+    ]
+
+
+def queries(index: Path, count: int, seed: int = 3) -> list[str]:
+    """Queries of two terms, both from one card, half of them Chinese."""
+    pick = random.Random(seed)
+    connection = connect_read(index)
+    last = connection.execute("select max(id) from cards").fetchone()[0]
+    found: list[str] = []
+    while len(found) < count:
+        row = connection.execute(
+            "select body from cards where id = ?", [pick.randint(1, last)]
+        ).fetchone()
+        chinese = re.findall("[\u4e00-\u9fff]{6,}", row[0])
+        english = re.findall("[a-z]{5,}", row[0])
+        if len(found) % 2 and len(chinese) > 2:
+            runs = pick.sample(chinese, 2)
+            found.append(" ".join(r[(at := pick.randrange(len(r) - 2)) : at + 2] for r in runs))
+        elif not len(found) % 2 and len(english) > 10:
+            found.append(" ".join(pick.sample(english, 2)))
+    return found
+
+
+def searches(index: Path) -> Row:
+    """`Memory.search` against the bare SQL of its statements, on the same queries, alternating."""
+    memory = Memory(db=str(index))
+    bare = connect_read(index)
+    whole: list[float] = []
+    raw: list[float] = []
+    for query in queries(index, 300):
+        statements: list[str] = []
+        tracing = connect_read(index)
+        tracing.set_trace_callback(statements.append)
+        SQLiteSearcher(tracing).search(query)
+        tracing.close()
+        ranked = [sql for sql in statements if "match" in sql and "rank" in sql]
+        begun = time.perf_counter()
+        for sql in ranked:
+            bare.execute(sql).fetchall()
+        raw.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        memory.search(query)
+        whole.append(time.perf_counter() - begun)
+    bar = 1.5 * statistics.median(raw) * 1000 + 2
+    p50, p95 = (statistics.quantiles(whole, n=20)[at] * 1000 for at in (9, 18))
+    return Row(
+        "keyword search of two terms",
+        f"p50 {p50:.2f} ms, p95 {p95:.2f} ms",
+        f"bare SQL p50 {statistics.median(raw) * 1000:.2f} ms",
+        f"p50 {bar:.2f} ms",
+        p50 <= bar,
+    )
+
+
+def tokenisers(characters: int = 1_500_000) -> list[Row]:
+    """`index_text` against the plainest join of pairs, on Chinese, English and mixed text."""
+    bodies = [text.split("\n---\n", 1)[1] for _, _, text in cards(characters // 800)]
+    samples = {
+        "Chinese": bodies[1::2],
+        "English": bodies[::2],
+        "mixed": [f"{a[:400]} {b[:400]}" for a, b in zip(bodies[::2], bodies[1::2])],
+    }
+    return [_tokeniser(name, texts) for name, texts in samples.items()]
+
+
+_PLAIN = re.compile("[a-z0-9]+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+def plain_bigrams(text: str) -> str:
+    """The plainest way: lower case, words whole, Chinese in pairs, nothing normalised."""
+    out: list[str] = []
+    for run in _PLAIN.findall(text.lower()):
+        if run[0] < "\u3040" or len(run) == 1:
+            out.append(run)
+        else:
+            out += map(add, run, run[1:])
+    return " ".join(out)
+
+
+def _tokeniser(name: str, texts: list[str]) -> Row:
+    megabytes = sum(len(text.encode()) for text in texts) / 1e6
+
+    def rate(function: Callable[[str], str]) -> float:
+        begun = time.process_time()
+        for text in texts:
+            function(text)
+        return megabytes / (time.process_time() - begun)
+
+    pairs = [(rate(index_text), rate(plain_bigrams)) for _ in range(7)]
+    ratio = statistics.median(ours / plain for ours, plain in pairs)
+    ours, plain = (statistics.median(column) for column in zip(*pairs))
+    return Row(
+        f"pre-tokeniser, {name}",
+        f"{ours:.1f} MB/s",
+        f"plain bigram join {plain:.1f} MB/s: {ratio:.2f} times",
+        "0.5 times",
+        ratio >= 0.5,
+    )
+
+
+def help_time(times: int = 15) -> Row:
+    """`memory --help` as a process against the imports that it cannot do without."""
+    base = [sys.executable, "-c", "import click, sqlite3"]
+    pairs = [(run(HELP).cpu, run(base).cpu) for _ in range(times + 1)][1:]
+    ratio = statistics.median(ours / bare for ours, bare in pairs)
+    ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs))
+    return Row(
+        "memory --help",
+        f"{ours:.0f} ms CPU",
+        f"import click, sqlite3 {bare:.0f} ms: {ratio:.2f} times",
+        "1.6 times",
+        ratio <= 1.6,
+    )
+
+
+def main() -> int:
+    """Measure, print the table, and write it as JSON too if asked."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
+    parser.add_argument("--cards", type=int, default=100_000, help="how many (100000)")
+    parser.add_argument("--folder", type=Path, help="where to work; a temporary folder otherwise")
+    parser.add_argument("--json", type=Path, help="write the rows to this file too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        rows = [*tokenisers(), help_time(), *imports(folder, options.cards)]
+        rows.append(searches(folder / "index.db"))
+    print(f"\nPython {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}\n")
+    print("| what | figure | beside | bar | holds |\n|---|---|---|---|---|")
+    for row in rows:
+        holds = "yes" if row.holds else "NO"
+        print(f"| {row.what} | {row.figure} | {row.beside} | {row.bar} | {holds} |")
+    if options.json:
+        from dataclasses import asdict
+
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    return 0 if all(row.holds for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
