@@ -263,7 +263,7 @@ def first_heading(text: str) -> str | None:
                 heading = plain(_CLOSING_MARKS.sub("", found[1][:2000]))
                 if heading:
                     return heading
-        elif mark and mark in "=-" and not before_that and _can_be_heading(before):
+        elif mark in ("=", "-") and not before_that and _can_be_heading(before):
             heading = plain(before[:2000]) if _underline(line) else ""
             if heading:
                 return heading
@@ -274,7 +274,9 @@ def first_heading(text: str) -> str | None:
 
 def _underline(line: str) -> bool:
     marks = line.strip()
-    return len(marks) > 1 and marks.strip(marks[0]) == "" and not line.startswith("    ")
+    if len(marks) < 2 or marks[0] not in "=-" or line.startswith("    "):
+        return False
+    return marks.strip(marks[0]) == ""
 
 
 def _can_be_heading(line: str) -> bool:

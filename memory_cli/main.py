@@ -1,0 +1,297 @@
+"""The commands of `memory`. Each is thin: options in, one call of `Memory`, text or JSON out."""
+
+import sys
+
+import click
+
+from .guard import NO_RESULT, GuardedGroup
+from .import_command import finish, import_command, run_sync
+from .options import HELP, Settings, common_options, version_option
+from .output import Style, prepare_streams, readable, write, write_error, write_json
+
+#: A query on stdin is read so far, in bytes; the search itself takes less.
+_STDIN_BYTES = 100_000
+
+
+def main() -> None:
+    """The program `memory`."""
+    prepare_streams()
+    cli(prog_name="memory")
+
+
+def import_main() -> None:
+    """The program `memory-import`."""
+    prepare_streams()
+    import_command(prog_name="memory-import")
+
+
+@click.group(cls=GuardedGroup, context_settings=HELP)
+@common_options
+@version_option("memory")
+def cli():
+    """A memory that its owner can read, query and trust.
+
+    Cards are Markdown files; the index over them is an SQLite database. Nothing leaves this
+    computer.
+
+    \b
+    Examples:
+      memory-import ~/notes                 import a folder of Markdown
+      memory search 阿里云 私钥             find cards
+      memory show D_0001                    read one
+      memory serve --open                   browse them all in Datasette
+
+    Exit codes: 0 done, 1 no result, 2 usage or environment, 3 conflict. The options below may
+    also stand after the command.
+    """
+
+
+@cli.command("paths", short_help="Show where things are.", context_settings=HELP)
+@common_options
+@click.pass_obj
+def paths_command(settings):
+    """Show where the home, the index and the vault are, and what decided it.
+
+    An option comes before an environment variable (MEMORY_AGENT_HOME, MEMORY_AGENT_DB,
+    MEMORY_AGENT_VAULT), this before config.json in the home, and that before the default.
+
+    \b
+    Examples:
+      memory paths
+      memory paths --home ~/工作记忆 --json
+    """
+    from datasette_memory.home import resolve
+
+    home = resolve(settings.home, settings.db, settings.vault)
+    if settings.json:
+        write_json(home.to_dict())
+    else:
+        from . import present
+
+        write(present.paths(home, Style(sys.stdout)))
+
+
+@cli.command("index", short_help="Bring the index in step with the files.", context_settings=HELP)
+@click.option("--rebuild", is_flag=True, help="Build it anew beside the old one and swap it in.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@common_options
+@click.pass_obj
+def index_command(settings, rebuild, quiet):
+    """Bring the index in step with the vault and the sources of config.json.
+
+    Unchanged files are not read again. --rebuild starts from nothing; searches are answered from
+    the old index until the new one is complete.
+
+    \b
+    Examples:
+      memory index
+      memory index --rebuild
+      memory index --vault ~/笔记 --db 笔记.db
+    """
+    memory = settings.memory()
+
+    def run(**callbacks):
+        return memory.index(rebuild=rebuild, **callbacks)
+
+    finish(run_sync(run, quiet), settings, memory.db, quiet)
+
+
+@cli.command("search", short_help="Find cards.", context_settings=HELP)
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@click.option(
+    "-n", "--limit", metavar="NUMBER", type=int, default=5, show_default=True,
+    help="Hits at the most, 1 to 20.",
+)  # fmt: skip
+@click.option("--kind", metavar="KIND", help="Only cards of this kind: decision, mistake, ...")
+@click.option("--source", metavar="NAME", help="Only cards of this source.")
+@click.option("--project", metavar="NAME", help="Only cards of this project.")
+@click.option("--tag", metavar="TAG", multiple=True, help="Only cards with this tag. Repeatable.")
+@click.option("--tags", metavar="TAG,TAG", help="Only cards with all of these tags.")
+@click.option("--since", metavar="DATE", help="Only cards updated since: 2026-09-30, or 30d.")
+@click.option("--superseded", is_flag=True, help="Let superseded cards in.")
+@click.option("--secret", is_flag=True, help="Search the secret cards, and those alone.")
+@common_options
+@click.pass_context
+def search_command(context, words, limit, kind, source, project, tag, tags, since, superseded, secret):
+    """Find the cards that answer QUERY, best first.
+
+    Names, identifiers and keywords find more than whole questions. Every hit says how it
+    matched: all (every term), all-prefix, any, any-prefix. A QUERY of - is read from stdin; words
+    that begin with - stand after --.
+
+    \b
+    Examples:
+      memory search 阿里云 私钥
+      memory search 'why did we choose sqlite' -n 3
+      memory search userById --kind code_change --since 90d
+      memory search 端口 --tags 运维,网络 --project infra --json
+      echo 备份 | memory search -
+      memory search -- --rebuild
+    """
+    settings: Settings = context.obj
+    query = _query(words)
+    memory = _opened(settings)
+    result = memory.search(
+        query,
+        limit=limit,
+        kind=_text(kind),
+        source=_text(source),
+        project=_text(project),
+        tags=_tags(tag, tags),
+        since=since,
+        superseded=superseded,
+        secret=secret,
+    )
+    if settings.json:
+        write_json(result.to_dict())
+    elif result.hits:
+        from . import present
+
+        write(present.hits(result, Style(sys.stdout)))
+    if not result.hits:
+        _say_none(result, memory, settings)
+        context.exit(NO_RESULT)
+
+
+def _query(words: tuple[str, ...]) -> str:
+    if words == ("-",):
+        stdin = click.get_binary_stream("stdin")
+        return stdin.read(_STDIN_BYTES).decode("utf-8", "replace").strip()
+    return readable(" ".join(words))
+
+
+def _text(value: str | None) -> str | None:
+    return value and readable(value)
+
+
+def _tags(repeated: tuple[str, ...], joined: str | None) -> list[str]:
+    tags = [*repeated, *(joined or "").replace("，", ",").split(",")]
+    return [readable(tag.strip()) for tag in tags if tag.strip()]
+
+
+def _opened(settings: Settings):
+    """The memory, or a fault that names the commands that come first."""
+    from datasette_memory.errors import MemoryFault
+
+    memory = settings.memory()
+    if not memory.db.exists():
+        raise MemoryFault(f"there is no index at {memory.db}", _first_commands(settings))
+    return memory
+
+
+def _first_commands(settings: Settings) -> str:
+    """The two ways to get cards."""
+    return (
+        "make one with one of these:\n"
+        f"  {settings.command('memory-import', ['FOLDER'])}    import a folder of Markdown\n"
+        f"  {settings.command('memory', ['index'])}    index the vault and the sources"
+    )
+
+
+def _say_none(result, memory, settings: Settings) -> None:
+    from .output import one_line
+
+    if memory.count() == 0:
+        write_error(
+            f"The index {one_line(str(memory.db))} holds no card; " + _first_commands(settings)
+        )
+        return
+    notice = f" {one_line(result.notice)}" if result.notice else ""
+    write_error(f"No card answers {one_line(result.query)!r}.{notice}")
+
+
+@cli.command("show", short_help="Read a card.", context_settings=HELP)
+@click.argument("reference", metavar="REF")
+@click.option(
+    "--offset", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True,
+    help="Begin at this character.",
+)  # fmt: skip
+@click.option(
+    "--max-chars", metavar="NUMBER", type=click.IntRange(min=0), default=20_000, show_default=True,
+    help="Show so many characters; 0 means all.",
+)  # fmt: skip
+@click.option("--full", is_flag=True, help="Show the text to its end.")
+@common_options
+@click.pass_obj
+def show_command(settings, reference, offset, max_chars, full):
+    """Read the card that REF means: a ref, a row id, a path or an exact title.
+
+    A long text comes in windows; what is left, and the command for it, is always said. Secret
+    cards are read from their files.
+
+    \b
+    Examples:
+      memory show D_0001
+      memory show 端口分配表
+      memory show 18-References/端口分配表.md --json
+      memory show 42 --offset 20000
+      memory show 42 --full
+    """
+    reference = readable(reference)
+    shown = _opened(settings).show(
+        reference, offset=offset, max_chars=max_chars, full=full, secret=True
+    )
+    if settings.json:
+        write_json(shown.to_dict())
+        return
+    from . import present
+
+    words = ["show", *(["--"] if reference.startswith("-") else []), reference]
+    if max_chars != 20_000:
+        words[1:1] = ["--max-chars", str(max_chars)]
+    write(present.card(shown, settings.command("memory", words), Style(sys.stdout)))
+
+
+@cli.command("stats", short_help="Count what there is.", context_settings=HELP)
+@common_options
+@click.pass_obj
+def stats_command(settings):
+    """Count the cards, by kind, source and project, and what is wrong with them.
+
+    \b
+    Examples:
+      memory stats
+      memory stats --db 笔记.db --json
+    """
+    memory = _opened(settings)
+    figures = memory.stats()
+    if settings.json:
+        write_json(figures.to_dict())
+    else:
+        from . import present
+
+        write(present.stats(figures, memory.db, Style(sys.stdout)))
+
+
+@cli.command("serve", short_help="Browse the cards in Datasette.", context_settings=HELP)
+@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port.")
+@click.option("--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Address; 0.0.0.0 lets other computers in.")
+@click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
+@click.option("--metadata", metavar="FILE", help="Another configuration than the ready one.")
+@common_options
+@click.pass_context
+def serve_command(context, port, host, open_browser, metadata):
+    """Browse, search and query the cards in Datasette, until Ctrl-C.
+
+    Only this computer can reach it, unless --host says otherwise.
+
+    \b
+    Examples:
+      memory serve
+      memory serve --port 9000 --open
+      memory serve --db 笔记.db
+    """
+    from pathlib import Path
+
+    from .serve import serve
+
+    db = _opened(context.obj).db
+    context.exit(
+        serve(
+            db,
+            port=port,
+            host=host,
+            open_browser=open_browser,
+            metadata=Path(metadata) if metadata else None,
+        )
+    )
