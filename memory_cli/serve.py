@@ -19,6 +19,13 @@ METADATA = "metadata.yml"
 CONFIGURED_NAME = "memory"
 """The database that metadata.yml speaks of: what Datasette calls memory.db."""
 
+SETTINGS = {
+    # Tries every column for every page: 1.2 s of a page of 100,000 cards on 0.65, for guesses.
+    "suggest_facets": "off",
+    # The default of 200 loses the facet of tags beyond 8,000 cards, this beyond 20,000.
+    "facet_time_limit_ms": "500",
+}
+
 
 def serve(
     db: Path,
@@ -64,6 +71,8 @@ def command(
     if takes_configuration():
         # 1.0 takes titles and descriptions from the one, queries and plugins from the other.
         argv += ["--config", str(metadata)]
+    for name, value in SETTINGS.items():
+        argv += ["--setting", name, value]
     if open_browser:
         argv.append("--open")
     return argv

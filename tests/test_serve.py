@@ -37,7 +37,8 @@ def test_command_names_the_configuration_where_this_line_looks_for_it(tmp_path):
     start = [sys.executable, "-X", "utf8", "-m", "datasette", "serve", str(tmp_path / "memory.db")]
     where = ["--host", "127.0.0.1", "--port", "8765"]
     configuration = ["--metadata", "m.yml"] + (["--config", "m.yml"] if LINE_1_0 else [])
-    assert argv == start + where + configuration
+    settings = ["--setting", "suggest_facets", "off", "--setting", "facet_time_limit_ms", "500"]
+    assert argv == start + where + configuration + settings
 
 
 def test_command_opens_the_browser_when_asked(tmp_path):

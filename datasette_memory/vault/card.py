@@ -133,7 +133,7 @@ def parse_card(data: bytes, path: str) -> Card:
         updated=_time(get("updated"), "updated", faults),
         confidence=_confidence(get("confidence"), faults),
         sensitivity=sensitivity,
-        priority=_int(get("priority"), "priority", faults) or 0,
+        priority=_own_int(get("priority"), "priority", 0, extra, faults),
         ttl=_ttl(get("ttl"), faults),
         valid_from=_time(get("valid_from"), "valid_from", faults),
         valid_until=_time(get("valid_until"), "valid_until", faults),
@@ -350,18 +350,27 @@ def _ttl(value: Any, faults: list[str]) -> int | None:
     return days if days is None else min(days, MAX_TTL)
 
 
-_DOTTED = re.compile(r"v?[0-9]+(?:\.[0-9A-Za-z+-]+)+", re.IGNORECASE)
+def _own_int(
+    value: Any, what: str, default: int, extra: dict[str, Any], faults: list[str]
+) -> int:
+    """A whole number, or the default for a word that means something else to its writer.
+
+    `version: 1.4.2`, `version: experimental` and `priority: high` are common in files that were
+    not written for this project: the word is kept with the unknown keys, and is no fault.
+    """
+    if isinstance(value, str) and not _WHOLE.fullmatch(value.strip()):
+        extra.setdefault(what, str(value))
+        return default
+    number = _int(value, what, faults)
+    return default if number is None else number
 
 
 def _version(value: Any, extra: dict[str, Any], faults: list[str]) -> int:
-    """How often the card was updated. "1.4.2" is the version of something else, and kept."""
-    if isinstance(value, str) and _DOTTED.fullmatch(value) and not _WHOLE.fullmatch(value):
-        extra.setdefault("version", str(value))
-        return 1
-    version = _int(value, "version", faults)
-    if version is not None and version < 1:
+    """How often the card was updated, from 1."""
+    version = _own_int(value, "version", 1, extra, faults)
+    if version < 1:
         faults.append(f"version {version} is below 1: 1 is used")
-    return max(1, version or 1)
+    return max(1, version)
 
 
 def _sensitivity(value: Any, faults: list[str]) -> str:
