@@ -95,14 +95,19 @@ def _refuse_nested(root: Path, roots: dict[str, str]) -> None:
 
 
 def _free_name(root: Path, taken: set[str]) -> str:
-    """A short name made of the last part of a path: letters, digits, `-`, `_` and `.`."""
-    text = unicodedata.normalize("NFC", root.stem if root.is_file() else root.name)
-    base = re.sub(r"[^\w.-]+", "-", text).strip("-.") or "source"
-    name, number = base, 1
-    while name in taken:
-        number += 1
-        name = f"{base}-{number}"
-    return name
+    """A short name made of the end of a path: letters, digits, `-`, `_` and `.`.
+
+    The last part; with the part before it where that is taken; with a number in the last resort.
+    """
+    last = root.stem if root.is_file() else root.name
+    base = _plain_name(last) or "source"
+    names = [base, _plain_name(f"{root.parent.name}-{last}")]
+    names += [f"{base}-{number}" for number in range(2, len(taken) + 3)]
+    return next(name for name in names if name and name not in taken)
+
+
+def _plain_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", text)).strip("-.")
 
 
 def record(home: Home, sources: Sequence[Source]) -> None:

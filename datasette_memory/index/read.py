@@ -12,7 +12,7 @@ _COLUMNS = (
 )
 
 _RELATED = """
-select links.type, coalesce(cards.ref, links.target), cards.title from links
+select distinct links.type, coalesce(cards.ref, links.target), cards.title from links
 left join cards on cards.id = links.target_id where links.card_id = ? order by links.type, 2
 """
 
