@@ -23,7 +23,7 @@ from pathlib import Path
 
 from datasette_memory.index.connection import connect_read
 from datasette_memory.index.functions import register
-from datasette_memory.index.schema import CREATE_FTS
+from datasette_memory.index.schema import CREATE_FTS, FTS_COLUMNS, fts_column
 from datasette_memory.memory import Memory
 from datasette_memory.search.sqlite import SQLiteSearcher
 from datasette_memory.text.tokenise import index_text
@@ -80,11 +80,12 @@ def raw_insert(path: Path, rows: list[tuple]) -> Run:
     )
     for statement in CREATE_FTS:
         connection.execute(statement)
+    columns = ", ".join(map(fts_column, FTS_COLUMNS))
     wall, cpu = time.perf_counter(), time.process_time()
     connection.execute("begin")
     for row in rows:
         connection.execute(
-            "insert into cards_fts (rowid, title, keywords, summary, body) values (?, ?, ?, ?, ?)",
+            f"insert into cards_fts (rowid, {columns}) values (?, ?, ?, ?, ?)",
             row,
         )
     connection.execute("commit")

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from . import attached, render
 from .index.neighbours import Neighbour
 
+
 class CardTemplates(BaseLoader):
     """Serves the templates that Datasette looks for by the names of a database and a table, for
     each memory, whatever that is called. The user's own templates come before them."""
@@ -39,6 +40,7 @@ class CardTemplates(BaseLoader):
 
     def list_templates(self):
         return []  # 0.65 lists them at the start, to find pages among them; these are none
+
 
 COLUMNS_SHOWN = {"id", "ref", "title", "kind", "summary", "project", "tags", "source", "updated"}
 """The columns of `cards` that its table page begins with; the others are one click away."""

@@ -39,13 +39,9 @@ def markdown_html(text: str, resolve: Resolve | None = None) -> str:
     """
     cut = len(text) > MAX_RENDERED
     html = _parser().render(text[:MAX_RENDERED], {"resolve": resolve or (lambda target: None)})
-    clean = nh3.clean(
-        html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, link_rel=_REL
-    )
+    clean = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, link_rel=_REL)
     if cut:
-        clean += (
-            f"<p><em>Shown here are the first {MAX_RENDERED:,} of {len(text):,} characters.</em></p>"
-        )
+        clean += f"<p><em>Shown here are the first {MAX_RENDERED:,} of {len(text):,} characters.</em></p>"
     return clean
 
 

@@ -41,10 +41,16 @@ def serve(
     Raises MemoryFault when there is no index, no configuration or no free port.
     """
     connect_read(db).close()
+    if metadata and not metadata.is_file():
+        raise MemoryFault(f"there is no file {metadata}", "name another with --metadata")
     _check_port(host, port)
     if metadata or db.stem == CONFIGURED_NAME:
         argv = command(
-            db, port=port, host=host, open_browser=open_browser, metadata=metadata or find_metadata()
+            db,
+            port=port,
+            host=host,
+            open_browser=open_browser,
+            metadata=metadata or find_metadata(),
         )
         if os.name == "posix":
             sys.stdout.flush()
@@ -52,14 +58,10 @@ def serve(
             os.execv(argv[0], argv)
         return _run(argv)
     with renamed(find_metadata(), db.stem) as copy:
-        return _run(
-            command(db, port=port, host=host, open_browser=open_browser, metadata=copy)
-        )
+        return _run(command(db, port=port, host=host, open_browser=open_browser, metadata=copy))
 
 
-def command(
-    db: Path, *, port: int, host: str, open_browser: bool, metadata: Path
-) -> list[str]:
+def command(db: Path, *, port: int, host: str, open_browser: bool, metadata: Path) -> list[str]:
     """The command line that serves `db` with that configuration."""
     # Datasette reads its configuration in the encoding of the locale, unless Python says UTF-8.
     argv = [sys.executable, "-X", "utf8", "-m", "datasette", "serve"]

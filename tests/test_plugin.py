@@ -173,7 +173,9 @@ async def test_the_sql_of_a_search_runs_by_itself(index_file):
 
 async def test_sql_functions_in_plain_sql(index_file):
     ds = datasette(index_file())
-    sql = "select memory_snippet(body, '备份') as s, json_array_length(memory_search('备份', 5)) as n"
+    sql = (
+        "select memory_snippet(body, '备份') as s, json_array_length(memory_search('备份', 5)) as n"
+    )
     path = "/memory/-/query.json" if LINE_1_0 else "/memory.json"
     response = await ds.client.get(
         f"{path}?{urlencode({'sql': sql + ' from cards where ref = :r', 'r': 'F_0001'})}&_shape=array"
@@ -277,8 +279,12 @@ async def test_row_page_shows_the_card(index_file):
     assert "<strong>两个字</strong>" in page
     assert "query = &quot;&lt;全文&gt;&quot;" in page or 'query = "&lt;全文&gt;"' in page
     # Wikilink, relative link, relation, tag; and the relation that leads nowhere.
-    assert f'<a href="/memory/cards/{ports}" rel="noopener noreferrer nofollow">端口约定</a>' in page
-    assert f'<a href="/memory/cards/{replaced}" rel="noopener noreferrer nofollow">旧决定</a>' in page
+    assert (
+        f'<a href="/memory/cards/{ports}" rel="noopener noreferrer nofollow">端口约定</a>' in page
+    )
+    assert (
+        f'<a href="/memory/cards/{replaced}" rel="noopener noreferrer nofollow">旧决定</a>' in page
+    )
     assert f'supersedes → <a href="/memory/cards/{replaced}">全文检索用外部服务</a>' in page
     assert "caused_by → I_0404 <em>(no such card)</em>" in page
     assert f'href="/memory/cards?tags__arraycontains={quote("检索")}"' in page

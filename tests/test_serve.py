@@ -92,6 +92,12 @@ def test_a_port_that_is_taken_is_a_clear_fault(index_file):
     assert str(port) in fault.value.error and "--port" in fault.value.hint
 
 
+def test_a_configuration_that_is_not_there_is_a_clear_fault(index_file, tmp_path):
+    with pytest.raises(MemoryFault) as fault:
+        serving.serve(index_file(), metadata=tmp_path / "no.yml")
+    assert "no.yml" in fault.value.error and "--metadata" in fault.value.hint
+
+
 @pytest.mark.parametrize("port", [-1, 70000])
 def test_a_port_that_is_none_is_a_clear_fault(index_file, port):
     with pytest.raises(MemoryFault):

@@ -48,7 +48,7 @@ def find_cards(connection, reference: str, roots: Iterable[tuple[str, str]] = ()
     """
     rows = connection.execute(
         "select id, source from cards where ref = ? collate nocase "
-        "order by source, julianday(created), path",
+        "order by source, julianday(created) is null, julianday(created), path",
         [reference],
     ).fetchall()
     first: dict[str, int] = {}

@@ -7,8 +7,8 @@ full-text part is plain SQL and stands here, because the light path has to look 
 from ..text.tokenise import FTS5_TOKENIZE, TOKENIZER_VERSION
 from .connection import sqlite3, transaction
 
-#: The columns of `cards_fts`, each with the SQL over a row of `cards` that it is made of.
-#: A summary that was taken from the body is shown, and not indexed a second time.
+#: What `cards_fts` has a column of tokens for, and the SQL over a row of `cards` that each is made
+#: of. A summary that was taken from the body is shown, and not indexed a second time.
 FTS_COLUMNS = {
     "title": "{row}title",
     "keywords": "{row}keywords || ' ' || {row}aliases || ' ' || {row}tags || ' ' || "
@@ -17,7 +17,17 @@ FTS_COLUMNS = {
     "body": "{row}body",
 }
 
-_COLUMNS = ", ".join(FTS_COLUMNS)
+
+def fts_column(name: str) -> str:
+    """The column of `cards_fts` for one of `FTS_COLUMNS`.
+
+    Named unlike any column of `cards`, so that a join of the two has no ambiguous name:
+    `select title from cards join cards_fts on cards.id = cards_fts.rowid where ...`.
+    """
+    return f"{name}_tokens"
+
+
+_COLUMNS = ", ".join(map(fts_column, FTS_COLUMNS))
 _INDEXED = "title, keywords, aliases, tags, project, summary, summary_from_body, body"
 
 
@@ -27,7 +37,8 @@ def _tokens(row: str) -> str:
 
 
 _VIEW_COLUMNS = ", ".join(
-    f"memory_tokens({sql.format(row='')}) as {name}" for name, sql in FTS_COLUMNS.items()
+    f"memory_tokens({sql.format(row='')}) as {fts_column(name)}"
+    for name, sql in FTS_COLUMNS.items()
 )
 
 CREATE_FTS = (

@@ -140,5 +140,5 @@ def _notice(
         cards = "1 superseded card is" if left_out == 1 else f"{left_out} superseded cards are"
         sentences.append(f"{cards} left out.")
     if len(terms) == MAX_TERMS or len(query) > MAX_CHARACTERS:
-        sentences.append(f"The query is long: only its first {len(terms)} terms were used.")
+        sentences.append(f"The query is long: its first {len(terms)} different terms count.")
     return " ".join(sentences) or None

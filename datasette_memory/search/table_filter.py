@@ -8,7 +8,7 @@ that whoever opens the query in Datasette's editor sees what was asked.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..index.schema import FTS_COLUMNS
+from ..index.schema import FTS_COLUMNS, fts_column
 from ..text.query import expressions, parse
 
 _MEANINGS = {
@@ -74,7 +74,7 @@ def build(connection, searches: Mapping[str, str]) -> TableFilter:
 
 def _match(column: str, match: str) -> str:
     """SQL for a MATCH expression, limited to a column where one is named."""
-    return f"'{column} : (' || {match} || ')'" if column else match
+    return f"'{fts_column(column)} : (' || {match} || ')'" if column else match
 
 
 def _first_tier(connection, column: str, text: str) -> str | None:
