@@ -47,9 +47,9 @@ demo: export MEMORY_AGENT_HOME := $(CURDIR)/demo
 demo: .venv/.installed ## Index the sample vault, search it, serve it in Datasette (SERVE=0: do not serve; PORT=8765)
 	@mkdir -p demo
 	.venv/bin/memory-import demo/memory.db examples/vault
-	.venv/bin/memory search 备份
-	.venv/bin/memory search "why did we choose sqlite" -n 3
-	.venv/bin/memory search userById -n 3
+	.venv/bin/memory search 备份 -n 3
+	.venv/bin/memory search "restore drill" -n 2
+	.venv/bin/memory search userById -n 2
 ifneq ($(SERVE),0)
 	.venv/bin/memory serve --port $(PORT)
 endif
@@ -61,7 +61,11 @@ lint: .venv/.installed ## Check style
 docs: .venv/.installed ## Bring the generated parts of the documentation up to date
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/cog -r README.md docs/*.md
 
-bench: .venv/.installed ## Measure speed and size (ARGS=...)
+.venv/.bench: .venv/.installed
+	.venv/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]'
+	@touch $@
+
+bench: .venv/.bench ## Measure speed and size (ARGS=...)
 	.venv/bin/python -m bench.speed $(ARGS)
 
 clean: ## Remove what was built and installed here, and the demo

@@ -3,6 +3,7 @@
 One module serves Datasette 0.65 and 1.0: a hook that one of them does not have is never called.
 """
 
+import asyncio
 import sys
 
 from datasette import hookimpl
@@ -14,6 +15,7 @@ from . import _compat, attached, pages
 from .index import schema
 from .index.neighbours import neighbours
 from .search import functions, table_filter
+from .text.tokenise import TOKENIZER_VERSION
 
 
 @hookimpl
@@ -28,6 +30,12 @@ def startup(datasette):
             try:
                 if not await attached.is_memory(datasette, name) or not database.is_mutable:
                     continue
+                if await database.execute_fn(_tokenizer_version) != TOKENIZER_VERSION:
+                    print(
+                        f"datasette-memory: {name} was built by another version, and search may "
+                        "miss cards: bring it up to date with `memory index`",
+                        file=sys.stderr,
+                    )
                 if await database.execute_fn(schema.missing_triggers):
                     await database.execute_write_fn(schema.ensure_triggers)
                     print(f"datasette-memory: {name}: search was mended", file=sys.stderr)
@@ -36,6 +44,10 @@ def startup(datasette):
                 print(f"datasette-memory: {name}: {fault}", file=sys.stderr)
 
     return inner
+
+
+def _tokenizer_version(connection) -> str | None:
+    return schema.get_meta(connection, "tokenizer_version")
 
 
 @hookimpl
@@ -86,7 +98,8 @@ def extra_template_vars(table, database, view_name, request, datasette):
                 links = await datasette.get_database(database).execute_fn(
                     lambda connection: neighbours(connection, card["id"])
                 )
-            return pages.card_page(datasette, database, card, links)
+            # A long body takes a second to render; the server has others to answer meanwhile.
+            return await asyncio.to_thread(pages.card_page, datasette, database, card, links)
 
         return {
             "memory_card": memory_card,

@@ -228,6 +228,17 @@ async def test_start_mends_a_search_that_went_stale(index_file, capsys):
     connection.close()
 
 
+async def test_an_index_of_another_version_is_named_at_the_start(index_file, capsys):
+    path = index_file("old.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("update meta set value = '0' where key = 'tokenizer_version'")
+    connection.close()
+    ds = datasette(path)
+    assert len(await titles(ds, "", "old")) == 6
+    said = capsys.readouterr().err
+    assert "old" in said and "`memory index`" in said
+
+
 async def test_an_immutable_memory_is_served_as_it_is(index_file):
     path = index_file()
     alter(path)

@@ -7,6 +7,7 @@ original text, so that a highlight can be drawn where the reader sees the word.
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,29 +21,39 @@ _MAY_FOLD = re.compile("[%s]" % "".join(c for c in TRADITIONAL if c < "\U0001000
 _ASTRAL = re.compile("[\U00020000-\U0003ffff]")
 
 # Characters that nobody sees and that pasted text is full of: soft hyphen, zero width space,
-# direction marks, word joiner, variation selectors, byte order mark.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufe00-\ufe0f\ufeff]")
+# direction marks, word joiner, variation selectors (of emoji, and of Han in Japanese names), byte
+# order mark.
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
 
 # What NFKC never changes and never joins to what stands before it: ASCII, Latin letters with
 # diacritics, Han, kana, CJK punctuation.
-_STABLE = "\x00-\x7f\u00b7\u00c0-\u00ff\u3001-\u3035\u3041-\u3096\u30a0-\u30fe\u3400-\u4dbf\u4e00-\u9fff"
-# NFKC changes these to ASCII punctuation. No token holds either, and nearly every Chinese text has
-# them, so a text without anything else to change is left as it is.
+_STABLE = (
+    "\x00-\x7f\u00b7\u00c0-\u00ff\u3001-\u3029\u3030-\u3035\u3041-\u3096\u30a0-\u30fe"
+    "\u3400-\u4dbf\u4e00-\u9fff"
+)
+# NFKC changes some of these to ASCII punctuation. No token holds either, and nearly every Chinese
+# text has them, so a text without anything else to change is left as it is.
 _PUNCTUATION = "\u2010-\u2029\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 _UNSTABLE_IN_TOKENS = re.compile(f"[^{_STABLE}{_PUNCTUATION}]")
 # One character in front comes along, because a mark may compose with it.
 _UNSTABLE = re.compile(f".?[^{_STABLE}]+", re.DOTALL)
 
+# A character and the marks on it count up to here, the rest is dropped: nobody writes more, and
+# NFKC takes time with the square of their number.
+_MAX_PIECE = 256
+
 
 def normalise(text: str) -> str:
     """NFKC, then Traditional Chinese folded to Simplified, invisible characters dropped.
 
-    Full-width punctuation may stay where nothing else needs NFKC. Case is kept (camelCase has to be seen later). Folding is character by character, by OpenCC's
-    table, and keeps the length.
+    Full-width punctuation may stay where nothing else needs NFKC. Case is kept (camelCase has to
+    be seen later). Folding is character by character, by OpenCC's table, and keeps the length.
     """
     if text.isascii():
         return text
     if _UNSTABLE_IN_TOKENS.search(text):
+        if _has_long_piece(text):
+            text = "".join(piece[:_MAX_PIECE] for piece in _pieces(text))
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
         return text.translate(_FOLD) if _MAY_FOLD.search(text) or _ASTRAL.search(text) else text
     return text.translate(_FOLD) if _MAY_FOLD.search(text) else text
@@ -79,8 +90,8 @@ class Offsets:
 
 def normalise_with_offsets(text: str) -> tuple[str, Offsets]:
     """The same text as `normalise()`, with the `Offsets` that lead back to `text`."""
-    if text.isascii():
-        return text, Offsets()
+    if text.isascii() or not _UNSTABLE_IN_TOKENS.search(text):
+        return normalise(text), Offsets()
     out: list[str] = []
     normal: list[int] = []
     original: list[int] = []
@@ -90,7 +101,7 @@ def normalise_with_offsets(text: str) -> tuple[str, Offsets]:
         out.append(text[done:at])
         length += at - done
         for piece in _pieces(match.group()):
-            new = unicodedata.normalize("NFKC", _INVISIBLE.sub("", piece))
+            new = _normalised_piece(piece[:_MAX_PIECE])
             if len(new) != 1 or len(piece) != 1:
                 normal += (length, length + len(new))
                 original += (at, at + len(piece))
@@ -102,25 +113,43 @@ def normalise_with_offsets(text: str) -> tuple[str, Offsets]:
     return "".join(out).translate(_FOLD), Offsets(tuple(normal), tuple(original))
 
 
-def _pieces(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _normalised_piece(piece: str) -> str:
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", piece))
+
+
+def _pieces(text: str) -> Iterator[str]:
     """Cut `text` where no NFKC composition can cross the cut."""
-    pieces: list[str] = []
-    for character in text:
-        if pieces and _joins_left(character):
-            pieces[-1] += character
-        else:
-            pieces.append(character)
-    return pieces
+    begin = 0
+    for at, character in enumerate(text):
+        if at and not _joins_left(character):
+            yield text[begin:at]
+            begin = at
+    if text:
+        yield text[begin:]
+
+
+def _has_long_piece(text: str) -> bool:
+    """Whether a piece may be longer than `_MAX_PIECE`; looks at a few characters only."""
+    step = _MAX_PIECE // 2
+    return any(
+        all(map(_joins_left, text[at : at + step])) for at in range(0, len(text) - step + 1, step)
+    )
 
 
 @lru_cache(maxsize=4096)
 def _joins_left(character: str) -> bool:
     """Whether NFKC may compose `character` with what stands before it.
 
-    True of marks, of Hangul vowels and finals, of whatever decomposes to one of them first, and
-    of invisible characters, which are dropped and must not keep a mark from its letter.
+    True of marks, of Hangul vowels and finals, of the vowel signs of Kirat Rai (letters to
+    Unicode, 16D63-16D6A), of whatever decomposes to one of them first, and of invisible
+    characters, which are dropped and must not keep a mark from its letter.
     """
     if _INVISIBLE.match(character):
         return True
     first = unicodedata.normalize("NFKD", character)[0]
-    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+    return (
+        unicodedata.category(first)[0] == "M"
+        or "\u1160" <= first <= "\u11ff"
+        or "\U00016d63" <= first <= "\U00016d6a"
+    )

@@ -10,7 +10,15 @@ import unicodedata
 from functools import lru_cache
 
 # FTS5's stemmer leaves shorter and longer tokens alone; it counts UTF-8 bytes.
-_MIN_BYTES, _MAX_BYTES = 3, 63
+_MIN_BYTES, _MAX_BYTES = 3, 64
+# FTS5 keeps no more of a token than this.
+_KEPT_BYTES = 32768
+
+# The combining marks that unicode61 drops, and no others.
+_DROPPED = frozenset(
+    "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u0309\u030a\u030b\u030c\u030f\u0311\u031b"
+    "\u0323\u0324\u0325\u0326\u0327\u0328\u032d\u032e\u0330\u0331"
+)
 
 _STEP_2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"),
@@ -29,20 +37,37 @@ _STEP_4 = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=65536)
 def index_key(token: str) -> str:
-    """What FTS5 stores for a case-folded `token` of `tokenise.tokens()`."""
-    if not token.isascii():
+    """What FTS5 stores for a case-folded `token` of `tokenise.tokens()`.
+
+    Where FTS5 cuts a character in two, the lone bytes come as Python's surrogate escapes.
+    """
+    return _short_key(token) if len(token) <= _MAX_BYTES else _key(token)
+
+
+def _key(token: str) -> str:
+    if token.isascii():
+        stored = token
+    else:
+        # The stemmer sees bytes: to it a letter outside ASCII is some consonants.
         token = "".join(map(_without_diacritic, token))
-    if _MIN_BYTES <= len(token.encode()) <= _MAX_BYTES:
-        return porter(token)
-    return token
+        stored = token.encode("utf-8", "surrogateescape").decode("latin-1")
+    if _MIN_BYTES <= len(stored) <= _MAX_BYTES and "a" <= stored[-1] <= "z":
+        stored = porter(stored)
+    stored = stored[:_KEPT_BYTES]
+    if stored.isascii():
+        return stored
+    return stored.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+# Long tokens are rare, and would fill the memory.
+_short_key = lru_cache(maxsize=65536)(_key)
 
 
 @lru_cache(maxsize=4096)
 def _without_diacritic(character: str) -> str:
     """`character` without its diacritic, if it carries just one; unicode61 keeps the others."""
-    if "\u0300" <= character <= "\u0331":
+    if character in _DROPPED:
         return ""
     parts = unicodedata.normalize("NFD", character)
     if len(parts) == 2 and unicodedata.category(parts[1]) == "Mn" and parts[0].isascii():
@@ -54,7 +79,7 @@ def porter(word: str) -> str:
     """The Porter stem of a lower-case `word`, with the two departures of its author's own program."""
     # Step 1a: plurals.
     if word.endswith("s"):
-        if word.endswith(("sses", "ies")) and word != "ies":
+        if word.endswith(("sses", "ies")) and word not in ("sses", "ies"):
             word = word[:-2]
         elif not word.endswith("ss"):
             word = word[:-1]
