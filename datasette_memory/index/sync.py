@@ -245,57 +245,82 @@ class _Batches:
                 [json.dumps(list(ids))],
             )
             self.by_ref = {ref: ids[id] for id, ref in refs}
-        self.next_id = db.execute("select coalesce(max(id), 0) + 1 from cards").fetchone()[0]
 
     def write(self, batch: list[_Read]) -> None:
         """Put one batch into the index."""
         for read in batch:
             self._find_move(read)
+        counts = SyncResult()
+        with transaction(self.db.conn):
+            self._write(batch, counts)
+        for name in ("added", "updated", "moved", "removed", "unchanged", "secret"):
+            setattr(self.result, name, getattr(self.result, name) + getattr(counts, name))
+        self.result.skipped += counts.skipped
+        self.result.faults += counts.faults
+
+    def _write(self, batch: list[_Read], counts: SyncResult) -> None:
+        ids = self._ids(batch)
         cards: list[tuple[_Read, int]] = []
         gone: list[int] = []
         files: list[dict[str, object]] = []
-        stale_paths: list[str] = []
-        before = SyncResult()
+        stale_paths = [read.old_path for read in batch if read.old_path is not None]
         for read in batch:
             id = read.known.card_id if read.known else None
             if read.sha256 is None:
-                self._report(before.skipped, read)
-                if id is not None:
-                    # It cannot be read now; what the index knows of it is kept.
-                    files.append(self._file_row(read, id, retry=True))
-                    continue
-            elif read.card is None:
+                self._report(counts.skipped, read)
+                # It cannot be read now; what the index knows of it is kept.
+                files.append(self._file_row(read, id, retry=id is not None))
+                continue
+            if read.card is None:
                 if id is None:
-                    before.secret += 1
+                    counts.secret += 1
                 else:
-                    before.unchanged += 1
+                    counts.unchanged += 1
             elif read.card.sensitivity == "secret":
-                before.secret += 1
+                counts.secret += 1
                 if id is not None:
                     gone.append(id)
                     stale_paths.append(read.stat.path)
                 id = None
             else:
-                if id is None:
-                    id = self.next_id
-                    self.next_id += 1
-                    before.added += 1
-                elif read.old_path is not None:
-                    before.moved += 1
+                if read.old_path is not None:
+                    counts.moved += 1
+                elif id is None:
+                    counts.added += 1
                 else:
-                    before.updated += 1
+                    counts.updated += 1
+                id = ids[read.stat.path]
                 cards.append((read, id))
                 if read.fault:
-                    self._report(before.faults, read)
-            if read.old_path is not None:
-                stale_paths.append(read.old_path)
+                    self._report(counts.faults, read)
             files.append(self._file_row(read, id))
-        with transaction(self.db.conn):
-            self._write_cards(cards, gone)
-            self._write_files(files, stale_paths)
-        for name in ("added", "updated", "moved", "unchanged", "secret", "skipped", "faults"):
-            setattr(self.result, name, getattr(self.result, name) + getattr(before, name))
-        self.result.removed += len(gone)
+        self._write_cards(cards, gone)
+        self._write_files(files, stale_paths)
+        counts.removed += len(gone)
+
+    def _ids(self, batch: list[_Read]) -> dict[str, int]:
+        """The row id for each path of a batch: the one that it has, else a new one.
+
+        Looked up within the transaction that writes, because others may have added rows since
+        the sync began.
+        """
+        paths = [read.stat.path for read in batch]
+        ids = dict(
+            self.db.execute(
+                "select path, id from cards where source = ? "
+                "and path in (select value from json_each(?))",
+                [self.source.name, json.dumps(paths)],
+            ).fetchall()
+        )
+        next_id = self.db.execute("select coalesce(max(id), 0) + 1 from cards").fetchone()[0]
+        for read in batch:
+            path = read.stat.path
+            if read.known and read.known.card_id is not None:
+                ids[path] = read.known.card_id
+            elif path not in ids:
+                ids[path] = next_id
+                next_id += 1
+        return ids
 
     def remove_missing(self) -> None:
         """Take out the cards of the files that are gone."""
@@ -326,7 +351,7 @@ class _Batches:
             for read, id in cards
         ]
         ids = [id for _, id in cards]
-        old = [*gone, *(id for read, id in cards if read.known and read.known.card_id)]
+        old = [*gone, *self._present(ids)]
         # Triggers go row by row, and FTS5 then flushes after each. They come back before the
         # transaction ends, so that nobody ever sees the table without them.
         drop_triggers(connection)
@@ -354,6 +379,10 @@ class _Batches:
                 [row for read, id in cards for row in link_rows(read.card, id)],
             )
         create_triggers(connection)
+
+    def _present(self, ids: list[int]) -> list[int]:
+        sql = "select id from cards where id in (select value from json_each(?))"
+        return [id for (id,) in self.db.execute(sql, [json.dumps(ids)])]
 
     def _write_files(self, files: list[dict[str, object]], stale_paths: list[str]) -> None:
         connection = self.db.conn
