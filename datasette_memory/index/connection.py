@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,50 +19,66 @@ except ImportError:
 #: How long a statement waits for another writer, in seconds.
 BUSY_TIMEOUT = 30.0
 
+#: Cards of one to three kilobytes leave a third of each page of SQLite's own size empty.
+PAGE_SIZE = 16384
+
 _MAGIC = b"SQLite format 3\x00"
+_SQLITE_CORRUPT = 11
+
+
+class NoIndex(MemoryFault):
+    """There is no database, or one without an index in it."""
+
+
+class Damaged(MemoryFault):
+    """The database is broken and has to be built again."""
 
 
 def connect_read(path: Path) -> "sqlite3.Connection":
     """A read-only connection to the index at `path`.
 
     Works in a read-only folder too, where SQLite cannot keep the files that WAL needs beside the
-    database. Raises MemoryFault when there is no such file or it is not an index.
+    database. Raises NoIndex when there is none, and MemoryFault when it cannot be read.
     """
+    connection = connect_any(path)
+    with _closed_on_error(connection), translated(path):
+        names = connection.execute(
+            "select count(*) from sqlite_master where name in ('cards', 'cards_fts', 'meta')"
+        )
+        if names.fetchone()[0] < 3:
+            raise NoIndex(
+                f"{path} is a database, but not a memory index",
+                "name another file with --db, or add an index to it with `memory-import`",
+            )
+    return connection
+
+
+def connect_any(path: Path) -> "sqlite3.Connection":
+    """The same for a database that need not hold an index."""
     check_place(path)
     if not path.exists():
-        raise MemoryFault(
+        raise NoIndex(
             f"there is no index at {path}",
             "build it with `memory index`, or import a folder with `memory-import FOLDER`",
         )
     with translated(path):
+        connection = _open(path, "mode=ro")
         try:
-            connection = _open(path, "mode=ro")
-            connection.execute("select count(*) from sqlite_master").fetchone()
+            with _closed_on_error(connection):
+                connection.execute("select count(*) from sqlite_master").fetchone()
         except sqlite3.OperationalError:
             # Nobody can be writing where nobody may write: immutable is then the truth.
             if os.access(path.parent, os.W_OK) or _wal(path):
                 raise
-            connection.close()
             connection = _open(path, "immutable=1")
-        names = {
-            name
-            for (name,) in connection.execute(
-                "select name from sqlite_master where name in ('cards', 'cards_fts', 'meta')"
-            )
-        }
-    if len(names) < 3:
-        connection.close()
-        raise MemoryFault(
-            f"{path} is a database, but not a memory index",
-            "name another file with --db, or add an index to it with `memory-import`",
-        )
     return connection
 
 
-def connect_write(path: Path) -> "sqlite3.Connection":
+def connect_write(path: Path, page_size: int = PAGE_SIZE) -> "sqlite3.Connection":
     """A connection for writing; creates the file and its folder. Transactions are explicit.
 
-    Raises MemoryFault when the file is something else, or cannot be written.
+    `page_size` counts bytes and is that of a new file. Raises MemoryFault when the file is
+    something else, or cannot be written.
     """
     check_place(path)
     try:
@@ -73,21 +90,17 @@ def connect_write(path: Path) -> "sqlite3.Connection":
         ) from error
     with translated(path):
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
-        try:
-            # Only a new file takes it. Cards of one to three kilobytes leave a third of each page
-            # of the default size empty.
-            connection.execute("pragma page_size = 16384")
+        with _closed_on_error(connection):
+            connection.execute(f"pragma page_size = {page_size}")
             # WAL lets readers go on while an import writes. The timeout is set before it,
             # because the change of mode needs a lock itself.
             mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
             if mode == "wal":
                 connection.execute("pragma synchronous = normal")
             connection.execute("pragma foreign_keys = on")
-            if connection.execute("pragma query_only").fetchone()[0]:
-                raise MemoryFault(f"{path} cannot be written")
-        except BaseException:
-            connection.close()
-            raise
+            # What a card held before it was changed, or became secret, must not be read out of
+            # free pages. Many builds of SQLite have this on; it costs an import nothing.
+            connection.execute("pragma secure_delete = on")
     return connection
 
 
@@ -97,12 +110,12 @@ def transaction(connection: "sqlite3.Connection") -> Iterator[None]:
     connection.execute("begin immediate")
     try:
         yield
+        connection.execute("commit")
     except BaseException:
         # A full disk may have ended the transaction already.
         if connection.in_transaction:
             connection.execute("rollback")
         raise
-    connection.execute("commit")
 
 
 @contextlib.contextmanager
@@ -117,12 +130,13 @@ def translated(path: Path) -> Iterator[None]:
 def fault(error: Exception, path: Path) -> MemoryFault:
     """The MemoryFault that explains an SQLite error on the index at `path`."""
     text = str(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
-    if "not a database" in text:
-        return MemoryFault(f"{path} is not a database", "name another file with --db")
-    if "malformed" in text or "corrupt" in text or "disk I/O error" in text:
-        return MemoryFault(
+    if code == _SQLITE_CORRUPT or any(
+        word in text for word in ("malformed", "corrupt", "not a database")
+    ):
+        return Damaged(
             f"the index {path} is damaged ({text})",
             "build it again from the files with `--rebuild`; no card is lost, cards are files",
         )
@@ -133,6 +147,16 @@ def fault(error: Exception, path: Path) -> MemoryFault:
         )
     if "full" in text:
         return MemoryFault(f"no space left for {path}", "free some, and run the command again")
+    if "disk I/O error" in text:
+        return MemoryFault(
+            f"the disk failed while {path} was used ({text})",
+            "check its free space, its quota and its health, and run the command again",
+        )
+    if "already exists" in text:
+        return MemoryFault(
+            f"{path} holds something else under a name that the index needs ({text})",
+            "nothing was changed; name another file with --db",
+        )
     if "no such table" in text or "no such column" in text or "no such function" in text:
         return MemoryFault(
             f"{path} was built by another version ({text})", "build it again with `--rebuild`"
@@ -142,19 +166,36 @@ def fault(error: Exception, path: Path) -> MemoryFault:
 
 def check_place(path: Path) -> None:
     """Raise MemoryFault if `path` exists and is no database; an empty file may become one."""
-    if path.is_dir():
-        raise MemoryFault(f"{path} is a folder, not a database", "name a file, as in memory.db")
     try:
-        with path.open("rb") as file:
-            head = file.read(len(_MAGIC))
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):
+            with path.open("rb") as file:
+                head = file.read(len(_MAGIC))
     except FileNotFoundError:
         return
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise MemoryFault(
-            f"{path} cannot be read: {error.strerror}", "name another file with --db"
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
+            "check the permissions of the file and its folder, or name another with --db",
         ) from error
+    if stat.S_ISDIR(mode):
+        raise MemoryFault(f"{path} is a folder, not a database", "name a file, as in memory.db")
+    if not stat.S_ISREG(mode):
+        raise MemoryFault(f"{path} is not a file", "name a file, as in memory.db")
     if head and head != _MAGIC:
-        raise MemoryFault(f"{path} is not a database", "name another file with --db")
+        raise MemoryFault(
+            f"{path} is not a database",
+            "name another file with --db, or move this one away if it once was the index",
+        )
+
+
+@contextlib.contextmanager
+def _closed_on_error(connection: "sqlite3.Connection") -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _open(path: Path, options: str) -> "sqlite3.Connection":

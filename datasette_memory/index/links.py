@@ -1,35 +1,117 @@
-"""Which card a link means, and which cards are superseded: worked out anew after every change."""
+"""Which card a link means, and which cards are superseded.
 
+Every name that a card answers to is kept, hashed, in the table `names`, and every name under
+which a link looks for its target beside the link. So a change is worked out from the links that
+it can touch, and gives what working out all of them would.
+"""
+
+import hashlib
 import json
 import posixpath
 import unicodedata
+from collections.abc import Iterable
 
 # How well a name fits, best first. A ref is what a relation is meant to hold; a path and a file
 # name are what a wikilink holds; titles and aliases are what people write instead.
-_REF, _PATH, _STEM, _TITLE, _ALIAS = range(5)
+_REF, _PATH, _STEM, TITLE, _ALIAS = range(5)
+
+_SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
+
+
+def fold(name: str) -> str:
+    """The form in which names are compared: NFC, without case, trimmed."""
+    return unicodedata.normalize("NFC", name).casefold().strip()
+
+
+def name_key(name: str) -> int:
+    """A name as a number of 63 bits, for the table `names`."""
+    digest = hashlib.blake2b(fold(name).encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def card_names(
+    id: int, ref: str, path: str, title: str, aliases: Iterable[str]
+) -> list[tuple[int, int, int]]:
+    """The rows `(key, rank, card_id)` of `names` for a card: the best rank of each name."""
+    root = posixpath.splitext(path)[0]
+    ranks: dict[int, int] = {}
+    for name, rank in (
+        (ref, _REF),
+        (path, _PATH),
+        (root, _PATH),
+        (posixpath.basename(path), _STEM),
+        (posixpath.basename(root), _STEM),
+        (title, TITLE),
+        *((alias, _ALIAS) for alias in aliases),
+    ):
+        ranks.setdefault(name_key(name), rank)
+    return [(key, rank, id) for key, rank in ranks.items()]
+
+
+def link_keys(target: str, path: str) -> tuple[int, int | None]:
+    """The names under which the target of a link in the card at `path` is looked for.
+
+    A Markdown link is relative to its card, a wikilink to the root of its source: where the two
+    differ, the first is that of the relative path.
+    """
+    if "/" in target or target.casefold().endswith(_SUFFIXES):
+        joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), target.strip()))
+        if fold(joined) != fold(target):
+            return name_key(joined), name_key(target)
+    return name_key(target), None
 
 
 def resolve(connection) -> None:
-    """Set `links.target_id` and `cards.superseded_by` from what the index holds now.
+    """Work out every link and every supersession anew. Runs in the caller's transaction."""
+    _resolve(connection, connection.execute(_LINKS.format(where="1")).fetchall())
 
-    A link means the card whose ref, path, file name, title or alias it names, in this order;
-    within one order, a card of the same source, then the first by path. Runs inside the
-    caller's transaction.
+
+def resolve_around(connection, ids: Iterable[int], keys: Iterable[int]) -> None:
+    """Work out the links that may have changed with the cards `ids`, and supersession.
+
+    `keys` are the names that these cards answered to before, or answer to now.
     """
-    if not connection.execute("select exists (select 1 from links)").fetchone()[0]:
-        connection.execute(
-            "update cards set superseded_by = null where superseded_by is not null"
-        )
-        return
-    links = connection.execute(
-        "select links.card_id, links.type, links.target, links.origin, links.target_id, "
-        "cards.source, cards.path from links join cards on cards.id = links.card_id"
-    ).fetchall()
-    wanted = {name for link in links for name in _names(link[2], link[6])}
-    candidates = _candidates(connection, wanted)
+    ids, keys = json.dumps(list(ids)), json.dumps(list(keys))
+    rows: dict[tuple, tuple] = {}
+    for where, parameter in (
+        ("links.card_id in (select value from json_each(?))", ids),
+        ("links.target_id in (select value from json_each(?))", ids),
+        ("links.key in (select value from json_each(?))", keys),
+        ("links.other_key in (select value from json_each(?))", keys),
+    ):
+        for row in connection.execute(_LINKS.format(where=where), [parameter]):
+            rows[row[:4]] = row
+    _resolve(connection, list(rows.values()))
+
+
+_LINKS = (
+    "select links.card_id, links.type, links.target, links.origin, links.target_id, "
+    "links.key, links.other_key, cards.source "
+    "from links join cards on cards.id = links.card_id where {where}"
+)
+
+# Within one rank, a card of the same source, then the first by source and path.
+_BEST = (
+    "select names.card_id from names join cards on cards.id = names.card_id "
+    "where names.key = ? order by names.rank, cards.source is not ?, cards.source, cards.path "
+    "limit 1"
+)
+
+
+def _resolve(connection, links: list[tuple]) -> None:
+    known: dict[tuple, int | None] = {}
+
+    def best(key: int | None, source: str) -> int | None:
+        if key is None:
+            return None
+        if (key, source) not in known:
+            row = connection.execute(_BEST, (key, source)).fetchone()
+            known[key, source] = row and row[0]
+        return known[key, source]
+
     changes = []
-    for card_id, type, target, origin, target_id, source, path in links:
-        found = _best(candidates, _names(target, path), source)
+    for card_id, type, target, origin, target_id, key, other_key, source in links:
+        found = best(key, source) or best(other_key, source)
         if found != target_id:
             changes.append((found, card_id, type, target, origin))
     connection.executemany(
@@ -50,57 +132,8 @@ with replaced (id, ref) as (
     where links.type = 'supersedes' and links.target_id is not null
       and links.target_id is not links.card_id
 ),
-latest (id, ref) as (select id, max(ref) from replaced group by id)
+latest (id, ref) as materialized (select id, max(ref) from replaced group by id)
 update cards set superseded_by = (select ref from latest where latest.id = cards.id)
-where superseded_by is not (select ref from latest where latest.id = cards.id)
+where id in (select id from latest union select id from cards where superseded_by is not null)
+  and superseded_by is not (select ref from latest where latest.id = cards.id)
 """
-
-
-def _names(target: str, path: str) -> list[str]:
-    """The forms under which the target of a link in the card at `path` is looked for."""
-    name = _fold(target)
-    names = [name]
-    if "/" in name or name.endswith(_SUFFIXES):
-        # A Markdown link is relative to its card, a wikilink to the source's root.
-        joined = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(path)), name))
-        names = [joined, name] if joined != name else names
-    return names
-
-
-_SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
-
-
-def _candidates(connection, wanted: set[str]) -> dict[str, list[tuple[int, str, str, int]]]:
-    """For each wanted name the cards that answer to it, as `(order, source, path, id)`."""
-    found: dict[str, list[tuple[int, str, str, int]]] = {}
-    for id, ref, source, path, title, aliases in connection.execute(
-        "select id, ref, source, path, title, aliases from cards"
-    ):
-        folded = _fold(path)
-        root = posixpath.splitext(folded)[0]
-        answers = {
-            _fold(title): _TITLE,
-            posixpath.basename(root): _STEM,
-            posixpath.basename(folded): _STEM,
-            root: _PATH,
-            folded: _PATH,
-            _fold(ref): _REF,
-        }
-        if aliases != "[]":
-            for alias in json.loads(aliases):
-                answers.setdefault(_fold(alias), _ALIAS)
-        for name in answers.keys() & wanted:
-            found.setdefault(name, []).append((answers[name], source, path, id))
-    return found
-
-
-def _best(candidates, names: list[str], source: str) -> int | None:
-    for name in names:
-        cards = candidates.get(name)
-        if cards:
-            return min(cards, key=lambda card: (card[0], card[1] != source, card[2]))[3]
-    return None
-
-
-def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold().strip()

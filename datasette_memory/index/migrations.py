@@ -123,11 +123,26 @@ def m001_initial(db: Database) -> None:
             target text not null,
             target_id integer references cards(id) on delete set null,
             origin text not null,
+            key integer,
+            other_key integer,
             primary key (card_id, type, target, origin)
         ) without rowid
         """
     )
-    db.execute("create index idx_links_target_id on links (target_id)")
+    for column in ("target_id", "type", "key", "other_key"):
+        db.execute(f"create index idx_links_{column} on links ({column})")
+    # The names that a card answers to, hashed; see links.py.
+    db.execute(
+        """
+        create table names (
+            key integer not null,
+            rank integer not null,
+            card_id integer not null references cards(id) on delete cascade,
+            primary key (key, card_id)
+        ) without rowid
+        """
+    )
+    db.execute("create index idx_names_card_id on names (card_id)")
     db.execute(
         """
         create table card_stats (

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from ..vault.card import Card
+from .links import link_keys
 
 
 def foreign_ref(source: str, path: str) -> str:
@@ -72,13 +73,23 @@ def tag_rows(card: Card, id: int) -> list[tuple[int, str]]:
     return [(id, tag) for tag in card.tags]
 
 
-def link_rows(card: Card, id: int) -> list[tuple[int, str, str, str]]:
-    """The rows `(card_id, type, target, origin)` of `links`; `origin` is where they are written."""
-    rows = [(id, relation.type, relation.target, "frontmatter") for relation in card.relations]
+#: The statement for a row of `link_rows`.
+INSERT_LINK = (
+    "insert or ignore into links (card_id, type, target, origin, key, other_key) "
+    "values (?, ?, ?, ?, ?, ?)"
+)
+
+
+def link_rows(card: Card, id: int, path: str) -> list[tuple]:
+    """The rows `(card_id, type, target, origin, key, other_key)` of `links`.
+
+    `origin` is where the link is written: frontmatter or body.
+    """
+    links = [(relation.type, relation.target, "frontmatter") for relation in card.relations]
     if card.superseded_by:
-        rows.append((id, "superseded_by", card.superseded_by, "frontmatter"))
-    rows += [(id, "refers_to", target, "body") for target in card.wikilinks]
-    return rows
+        links.append(("superseded_by", card.superseded_by, "frontmatter"))
+    links += [("refers_to", target, "body") for target in card.wikilinks]
+    return [(id, *link, *link_keys(link[1], path)) for link in links]
 
 
 def as_json(value: object) -> str:

@@ -12,8 +12,8 @@ from ..errors import MemoryFault
 from ..vault.card import Card, parse_card
 from ..vault.sources import FileStat, Source, read, scan
 from .connection import transaction
-from .links import resolve
-from .rows import card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
+from .links import card_names, resolve
+from .rows import INSERT_LINK, card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
 from .schema import (
     INDEX_ROWS,
     UNINDEX_ROWS,
@@ -357,7 +357,7 @@ class _Batches:
         drop_triggers(connection)
         if old:
             connection.execute(UNINDEX_ROWS, [json.dumps(old)])
-            for table in ("tags", "links"):
+            for table in ("tags", "links", "names"):
                 connection.execute(
                     f"delete from {table} where card_id in (select value from json_each(?))",
                     [json.dumps(old)],
@@ -375,8 +375,18 @@ class _Batches:
                 [row for read, id in cards for row in tag_rows(read.card, id)],
             )
             connection.executemany(
-                "insert or ignore into links (card_id, type, target, origin) values (?, ?, ?, ?)",
-                [row for read, id in cards for row in link_rows(read.card, id)],
+                INSERT_LINK,
+                [row for read, id in cards for row in link_rows(read.card, id, read.stat.path)],
+            )
+            connection.executemany(
+                "insert into names (key, rank, card_id) values (?, ?, ?)",
+                [
+                    name
+                    for row, (read, id) in zip(new, cards)
+                    for name in card_names(
+                        id, row["ref"], row["path"], row["title"], read.card.aliases
+                    )
+                ],
             )
         create_triggers(connection)
 
