@@ -181,3 +181,44 @@ def m001_initial(db: Database) -> None:
         db.execute(statement)
     create_triggers(db.conn)
     set_meta(db.conn, "tokenizer_version", TOKENIZER_VERSION)
+
+
+@migrations()
+def m002_ledger(db: Database) -> None:
+    db.execute(
+        """
+        create table events (
+            id text primary key,
+            t text not null,
+            kind text not null,
+            ref text,
+            source text,
+            path text,
+            surface text,
+            agent text,
+            session text,
+            data text not null,
+            host text not null,
+            line integer not null
+        ) without rowid
+        """
+    )
+    db.execute("create index idx_events_kind on events (kind, source, path)")
+    db.execute("create index idx_events_ref on events (ref)")
+    db.table("evidence").create(
+        {
+            "sha256": str,
+            "bytes": int,
+            "kind": str,
+            "origin": str,
+            "session": str,
+            "created": str,
+            "sensitivity": str,
+        },
+        pk="sha256",
+    )
+    db.create_view(
+        "gaps",
+        "select t, data ->> 'query' as query, surface, agent, session from events "
+        "where kind = 'gap'",
+    )

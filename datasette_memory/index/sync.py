@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlite_utils import Database
 
@@ -19,6 +19,7 @@ from .schema import (
     UNINDEX_ROWS,
     create_triggers,
     drop_triggers,
+    get_meta,
     merge_later,
     merge_now,
     merges_later,
@@ -35,6 +36,11 @@ MANY_FILES = 2_000
 # A file changed within this time of the scan may change again without a newer time stamp: it is
 # read again next time (git calls such entries racy).
 _RACY_NS = 2_000_000_000
+
+# How `scan` says that it does not know what is there. What the index knows of it is kept.
+_UNREAD = "cannot be read"
+
+_INT64 = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +97,38 @@ def _report(report: Report) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A row of `files`."""
+    """A row of `files`. Its `size` is -1 when the file has to be read again in any case.
+
+    The row of a secret card has a hash and no card; that of a file that was never read, or whose
+    card somebody deleted from the index, has neither.
+    """
 
     mtime_ns: int
     size: int
     sha256: str | None
     card_id: int | None
 
+    @property
+    def is_secret(self) -> bool:
+        return self.card_id is None and self.sha256 is not None
+
 
 @dataclass(slots=True)
 class _Read:
-    """A file that was read because it is new or looks changed."""
+    """A file that was read because it is new or looks changed.
+
+    `known` is its row of `files`, and `key` the path in it: another than that of the file when
+    the card is secret, or was moved here. Without a `sha256` it could not be read; without a
+    `card` nothing has changed.
+    """
 
     stat: FileStat
+    known: _Known | None = None
+    key: str | None = None
     sha256: str | None = None
     card: Card | None = None
     fault: str | None = None
-    known: _Known | None = None
-    # The path under which the same card was known before it was moved here.
-    old_path: str | None = None
+    moved: bool = False
 
 
 Progress = Callable[[int, int], None]
@@ -121,19 +140,32 @@ def sync(connection, sources: Iterable[Source], progress: Progress | None = None
     `connection` has the present schema (`migrations.migrate`). Each batch is a transaction of its
     own, so that an interrupted sync leaves a whole index, and the next one goes on from there.
     `progress` is called with files done and files to do. A source that is missing, or that is
-    suddenly empty, keeps its cards and gets a note.
+    suddenly empty, keeps its cards and gets a note. Raises MemoryFault, when all else is done,
+    for one that is missing and never had any.
     """
     begun = time.monotonic()
     result = SyncResult()
     db = Database(connection, execute_plugins=False)
+    faults = []
     for source in sources:
-        _sync_source(db, source, result, progress)
-    if result.changed or merges_later(connection):
+        try:
+            _sync_source(db, source, result, progress)
+        except MemoryFault as fault:
+            faults.append(fault)
+    # Also what an interrupted sync has left to do.
+    if get_meta(connection, "unresolved") or merges_later(connection):
+        merged = merges_later(connection)
         with transaction(connection):
-            if merges_later(connection):
+            if merged:
                 merge_now(connection)
             resolve(connection)
+            set_meta(connection, "unresolved", "")
             set_meta(connection, "changed", file_time(time.time_ns()))
+        if merged:
+            # The log holds what the index held before, and is as large as all that was written.
+            connection.execute("pragma wal_checkpoint(truncate)")
+    if faults:
+        raise faults[0]
     result.seconds = time.monotonic() - begun
     return result
 
@@ -144,7 +176,10 @@ def _sync_source(
     known = {
         path: _Known(*rest)
         for path, *rest in db.execute(
-            "select path, mtime_ns, size, sha256, card_id from files where source = ?",
+            "select files.path, mtime_ns, size, "
+            "iif(cards.id is null and files.path not like 'sha256:%', null, sha256), cards.id "
+            "from files left join cards on cards.id = files.card_id "
+            "and cards.source = files.source and cards.path = files.path where files.source = ?",
             [source.name],
         )
     }
@@ -157,7 +192,7 @@ def _sync_source(
         result.notes.append(f"{source.name}: {fault.error}; its {len(known)} files stay indexed")
         _register(db, source, note=fault.error)
         return
-    if known and not files:
+    if known and not files and not skipped and _is_empty(source):
         note = f"no file is left in {source.root}"
         result.notes.append(f"{source.name}: {note}; its {len(known)} files stay indexed")
         _register(db, source, note=note)
@@ -165,37 +200,46 @@ def _sync_source(
     _register(db, source, note=None)
     result.skipped += [Report(source.name, skip.path, skip.reason) for skip in skipped]
 
-    to_read: list[tuple[FileStat, str]] = []
+    to_read: list[tuple[FileStat, str | None]] = []
     missing = dict(known)
     for file in files:
-        key = file.path
+        key = file.path if file.path in missing else secret_path(source.name, file.path)
         row = missing.pop(key, None)
         if row is None:
-            # Looked up only for files that have no row under their own name.
-            row = missing.pop(secret := secret_path(source.name, file.path), None)
-            key = secret if row is not None else key
-        if row is None or row.mtime_ns != file.mtime_ns or row.size != file.size:
+            to_read.append((file, None))
+        elif row.mtime_ns != file.mtime_ns or row.size != file.size or row.sha256 is None:
             to_read.append((file, key))
-        elif row.card_id is None and row.sha256 is not None:
+        elif row.is_secret:
             result.secret += 1
         else:
             result.unchanged += 1
+    if unread := tuple(skip.path for skip in skipped if _UNREAD in skip.reason):
+        below = tuple(path + "/" for path in unread)
+        for path in [path for path in missing if path in unread or path.startswith(below)]:
+            del missing[path]
 
     if len(to_read) > MANY_FILES:
         with transaction(db.conn):
             merge_later(db.conn)
-    batches = _Batches(db, source, known, missing, scanned_ns, result)
+    batches = _Batches(db, source, missing, scanned_ns, result)
     done = 0
     for batch in _batches(to_read):
-        batches.write([_read(source, file, known.get(key)) for file, key in batch])
+        batches.write([_read(source, file, key, known.get(key)) for file, key in batch])
         done += len(batch)
         if progress:
             progress(done, len(to_read))
     batches.remove_missing()
 
 
-def _batches(files: list[tuple[FileStat, str]]) -> Iterator[list[tuple[FileStat, str]]]:
-    batch: list[tuple[FileStat, str]] = []
+def _is_empty(source: Source) -> bool:
+    """Whether there is nothing, also of what is excluded."""
+    return not (source.exclude and scan(replace(source, exclude=()))[0])
+
+
+def _batches(
+    files: list[tuple[FileStat, str | None]],
+) -> Iterator[list[tuple[FileStat, str | None]]]:
+    batch: list[tuple[FileStat, str | None]] = []
     size = 0
     for file in files:
         batch.append(file)
@@ -207,16 +251,25 @@ def _batches(files: list[tuple[FileStat, str]]) -> Iterator[list[tuple[FileStat,
         yield batch
 
 
-def _read(source: Source, file: FileStat, known: _Known | None) -> _Read:
+def _read(source: Source, file: FileStat, key: str | None, known: _Known | None) -> _Read:
     try:
         data = read(file, source)
     except OSError as error:
-        return _Read(file, fault=f"cannot be read: {error.strerror or error}", known=known)
+        return _Read(file, known, key, fault=f"{_UNREAD}: {error.strerror or error}")
     sha256 = hashlib.sha256(data).hexdigest()
-    if known and known.sha256 == sha256:
-        return _Read(file, sha256, known=known)
+    same = known is not None and known.sha256 == sha256
+    if same and known.mtime_ns == _stored_time(file):
+        return _Read(file, known, key, sha256)
     card = parse_card(data, file.path)
-    return _Read(file, sha256, card, "; ".join(card.faults) or None, known)
+    if same and (card.updated or card.created):
+        return _Read(file, known, key, sha256)
+    # A card that states no date has those of its file.
+    return _Read(file, known, key, sha256, card, "; ".join(card.faults) or None)
+
+
+def _stored_time(file: FileStat) -> int:
+    """The time of the file within what SQLite can hold, which ends in the year 2262."""
+    return max(-_INT64, min(_INT64, file.mtime_ns))
 
 
 class _Batches:
@@ -226,7 +279,6 @@ class _Batches:
         self,
         db: Database,
         source: Source,
-        known: dict[str, _Known],
         missing: dict[str, _Known],
         scanned_ns: int,
         result: SyncResult,
@@ -236,15 +288,17 @@ class _Batches:
         self.missing = missing
         self.scanned_ns = scanned_ns
         self.result = result
-        self.by_hash = {row.sha256: path for path, row in missing.items() if row.card_id}
-        self.by_ref: dict[str, str] = {}
-        if missing:
-            ids = {row.card_id: path for path, row in missing.items() if row.card_id}
-            refs = db.execute(
-                "select id, ref from cards where id in (select value from json_each(?))",
-                [json.dumps(list(ids))],
-            )
-            self.by_ref = {ref: ids[id] for id, ref in refs}
+        # Where what is missing may turn up again: by its content, or by its ref.
+        self.by_hash: dict[str, list[str]] = {}
+        paths = {row.card_id: path for path, row in missing.items() if row.card_id is not None}
+        for path in paths.values():
+            if sha256 := missing[path].sha256:
+                self.by_hash.setdefault(sha256, []).append(path)
+        refs = db.execute(
+            "select id, ref from cards where id in (select value from json_each(?))",
+            [json.dumps(list(paths))],
+        )
+        self.by_ref = {ref: paths[id] for id, ref in refs}
 
     def write(self, batch: list[_Read]) -> None:
         """Put one batch into the index."""
@@ -263,15 +317,12 @@ class _Batches:
         cards: list[tuple[_Read, int]] = []
         gone: list[int] = []
         files: list[dict[str, object]] = []
-        stale_paths = [read.old_path for read in batch if read.old_path is not None]
         for read in batch:
             id = read.known.card_id if read.known else None
             if read.sha256 is None:
-                self._report(counts.skipped, read)
                 # It cannot be read now; what the index knows of it is kept.
-                files.append(self._file_row(read, id, retry=id is not None))
-                continue
-            if read.card is None:
+                self._report(counts.skipped, read)
+            elif read.card is None:
                 if id is None:
                     counts.secret += 1
                 else:
@@ -280,10 +331,9 @@ class _Batches:
                 counts.secret += 1
                 if id is not None:
                     gone.append(id)
-                    stale_paths.append(read.stat.path)
                 id = None
             else:
-                if read.old_path is not None:
+                if read.moved:
                     counts.moved += 1
                 elif id is None:
                     counts.added += 1
@@ -295,7 +345,12 @@ class _Batches:
                     self._report(counts.faults, read)
             files.append(self._file_row(read, id))
         self._write_cards(cards, gone)
-        self._write_files(files, stale_paths)
+        self._write_files(
+            files, [read.key for read, row in zip(batch, files) if read.key != row["path"]]
+        )
+        if gone:
+            # FTS5 keeps the words of a deleted row until it merges.
+            merge_later(self.db.conn)
         counts.removed += len(gone)
 
     def _ids(self, batch: list[_Read]) -> dict[str, int]:
@@ -336,10 +391,10 @@ class _Batches:
         """A new file with the content, or the id, of one that is missing is that one, moved."""
         if read.known is not None or read.card is None:
             return
-        old_path = self.by_hash.get(read.sha256) or self.by_ref.get(read.card.ref or "")
-        if old_path in self.missing:
-            read.known = self.missing.pop(old_path)
-            read.old_path = old_path
+        for path in (*self.by_hash.get(read.sha256, ()), self.by_ref.get(read.card.ref)):
+            if path in self.missing:
+                read.known, read.key, read.moved = self.missing.pop(path), path, True
+                return
 
     def _write_cards(self, cards: list[tuple[_Read, int]], gone: list[int]) -> None:
         """Write the rows of `cards` and all that hangs on them."""
@@ -389,6 +444,7 @@ class _Batches:
                 ],
             )
         create_triggers(connection)
+        set_meta(connection, "unresolved", "1")
 
     def _present(self, ids: list[int]) -> list[int]:
         sql = "select id from cards where id in (select value from json_each(?))"
@@ -409,16 +465,17 @@ class _Batches:
             files,
         )
 
-    def _file_row(self, read: _Read, card_id: int | None, retry: bool = False) -> dict[str, object]:
-        stat = read.stat
+    def _file_row(self, read: _Read, card_id: int | None) -> dict[str, object]:
+        stat, known = read.stat, read.known
+        unread = read.sha256 is None
         racy = stat.mtime_ns > self.scanned_ns - _RACY_NS
-        is_secret = card_id is None and read.sha256 is not None
+        is_secret = card_id is None and (known is not None and known.is_secret if unread else True)
         return {
             "source": self.source.name,
             "path": secret_path(self.source.name, stat.path) if is_secret else stat.path,
-            "mtime_ns": -1 if racy or retry or read.sha256 is None else stat.mtime_ns,
-            "size": stat.size,
-            "sha256": read.known.sha256 if retry and read.known else read.sha256,
+            "mtime_ns": known.mtime_ns if unread and known else _stored_time(stat),
+            "size": -1 if racy or unread else stat.size,
+            "sha256": known.sha256 if unread and known else read.sha256,
             "card_id": card_id,
             "fault": None if is_secret else read.fault,
         }
@@ -460,5 +517,6 @@ def drop_sources(connection, keep: set[str], result: SyncResult) -> None:
             removed = connection.execute("delete from cards where source = ?", [name]).rowcount
             connection.execute("delete from sources where name = ?", [name])
             resolve(connection)
+            set_meta(connection, "changed", file_time(time.time_ns()))
         result.removed += removed
         result.notes.append(f"{name}: no longer a source; its {removed} cards left the index")
