@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .durable import write_whole
 from .errors import MemoryFault
 
 DEFAULT_HOME = "~/.memory_agent"
@@ -70,15 +71,20 @@ def _choose(
 ) -> Path:
     if option:
         decided[name] = "option"
-        return Path(option).expanduser().absolute()
+        return _expanded(option).absolute()
     if value := os.environ.get(variable):
         decided[name] = variable
-        return Path(value).expanduser().absolute()
+        return _expanded(value).absolute()
     if configured:
         decided[name] = "config.json"
-        return (root / Path(str(configured)).expanduser()).absolute()
+        return (root / _expanded(str(configured))).absolute()
     decided[name] = "default"
-    return (root / Path(default).expanduser()).absolute()
+    return (root / _expanded(default)).absolute()
+
+
+def _expanded(text: str) -> Path:
+    """The path with `~` replaced; left as it stands where the system knows no such user."""
+    return Path(os.path.expanduser(text))
 
 
 def read_config(path: Path) -> dict[str, object]:
@@ -93,7 +99,7 @@ def read_config(path: Path) -> dict[str, object]:
         return {}
     except OSError as error:
         raise MemoryFault(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MemoryFault(f"{path} is not valid JSON: {error}", hint) from error
     if not isinstance(config, dict):
         raise MemoryFault(f"{path} must hold a JSON object", hint)
@@ -117,14 +123,7 @@ def write_config(path: Path, config: dict[str, object]) -> None:
     Raises MemoryFault when it cannot be written.
     """
     text = json.dumps(config, ensure_ascii=False, indent=2) + "\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        write_whole(path, text.encode("utf-8"))
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise MemoryFault(f"{path} cannot be written: {error.strerror}") from error

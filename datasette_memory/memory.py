@@ -10,7 +10,16 @@ from pathlib import Path
 from . import home as homes
 from .errors import Ambiguous, MemoryFault, NotFound
 from .index import read
-from .index.connection import check_place, connect_read, connect_write, sqlite3, translated
+from .index.connection import (
+    Damaged,
+    NoIndex,
+    check_place,
+    connect_read,
+    connect_write,
+    sqlite3,
+    transaction,
+    translated,
+)
 from .index.schema import get_meta, missing_triggers
 from .search.filters import Filters
 from .search.hits import SearchResult
@@ -18,6 +27,7 @@ from .search.searcher import DEFAULT_LIMIT
 from .search.sqlite import SQLiteSearcher, is_expired
 from .text.tokenise import TOKENIZER_VERSION
 from .text.window import MAX_CHARS, Window, window
+from .writing import Writing
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -31,7 +41,7 @@ class Shown:
         return self.card | self.window.to_dict()
 
 
-class Memory:
+class Memory(Writing):
     """A memory: its index, its vault and its sources.
 
     ::
@@ -128,16 +138,29 @@ class Memory:
         """Bring the index in step with the vault and every source of `config.json`.
 
         `rebuild` builds it anew and swaps it in. Gives a `SyncResult`. A source that was taken
-        out of `config.json` leaves the index.
+        out of `config.json` leaves the home's index. Another database has sources that no
+        `config.json` knows: they stay, and are followed too.
         """
-        sources = self._sources()
-        if not sources:
-            raise MemoryFault(
-                f"there is no vault at {self.home.vault}",
-                f"make it (mkdir -p {self.home.vault}) and put Markdown cards in it, "
-                "or import a folder: memory-import FOLDER",
-            )
-        return self._sync(sources, rebuild, progress, waiting, drop_others=True)
+
+        def plan() -> list:
+            self.home = homes.resolve(*self._options)
+            sources = self._sources(rebuild)
+            if not sources:
+                raise MemoryFault(
+                    f"there is no vault at {self.home.vault}",
+                    f"make it (mkdir -p {self.home.vault}) and put Markdown cards in it, "
+                    "or import a folder: memory-import FOLDER",
+                )
+            return sources
+
+        def finish(connection, sources, result) -> None:
+            from .index.sync import drop_sources
+
+            if self._is_own():
+                drop_sources(connection, {source.name for source in sources}, result)
+                self._follow_ledger(connection, result)
+
+        return self._sync(plan, finish, rebuild, progress, waiting)
 
     def import_paths(
         self,
@@ -157,17 +180,24 @@ class Memory:
         """
         from .sources import choose, record
 
-        known = self._stored_sources()
-        sources = choose(
-            [Path(path) for path in paths], known, self.home.vault, name, tuple(exclude), max_bytes
-        )
-        if self.db == homes.resolve(self._options[0]).db:
-            record(self.home, sources)
+        paths, exclude = [Path(path) for path in paths], tuple(exclude)
+
+        def plan() -> list:
             self.home = homes.resolve(*self._options)
-        if rebuild:
-            names = {source.name for source in sources}
-            sources += [source for source in known if source.name not in names]
-        return self._sync(sources, rebuild, progress, waiting)
+            known = self._sources(rebuild) if self._is_own() else self._stored_sources(rebuild)
+            sources = choose(paths, known, self.home.vault, name, exclude, max_bytes)
+            if rebuild:
+                names = {source.name for source in sources}
+                sources += [source for source in known if source.name not in names]
+            return sources
+
+        def finish(connection, sources, result) -> None:
+            if self._is_own():
+                record(self.home, sources)
+                self.home = homes.resolve(*self._options)
+                self._follow_ledger(connection, result)
+
+        return self._sync(plan, finish, rebuild, progress, waiting)
 
     # Inside
 
@@ -183,6 +213,8 @@ class Memory:
             if missing_triggers(connection):
                 # Something altered the table; the search would go stale without a word.
                 self._restore_triggers()
+            # One state of the index for all that is read, whatever is written meanwhile.
+            connection.execute("begin")
             yield connection
 
     def _restore_triggers(self) -> None:
@@ -219,24 +251,54 @@ class Memory:
                 with connection:
                     read.record_read(connection, id, moment)
 
-    def _sources(self) -> list:
-        """The vault, if it is there or once was, and the sources of `config.json`."""
+    def _is_own(self) -> bool:
+        """Whether the index is the one that the home has by itself, under whatever name."""
+        return self.db.resolve() == homes.resolve(self._options[0]).db.resolve()
+
+    def _sources(self, rebuild: bool) -> list:
+        """The vault, if it is there or once was, and the sources of `config.json`; for another
+        index than the home's also those that it knows itself.
+        """
         from .sources import VAULT, configured
         from .vault.sources import Source
 
+        stored = {source.name: source for source in self._stored_sources(rebuild)}
         sources = configured(self.home)
-        if self.home.vault.is_dir() or VAULT in {source.name for source in self._stored_sources()}:
+        if self.home.vault.is_dir() or VAULT in stored:
             sources.insert(0, Source(VAULT, str(self.home.vault)))
-        return sources
+        if self._is_own():
+            return sources
+        return list(({source.name: source for source in sources} | stored).values())
 
-    def _stored_sources(self) -> list:
-        """The sources that the index knows; none if there is no index or it cannot be read."""
+    def _stored_sources(self, rebuild: bool) -> list:
+        """The sources that the index knows; none if there is no index, or a damaged one that is
+        to be built anew.
+        """
         from .index.sync import stored_sources
 
-        with contextlib.suppress(MemoryFault, sqlite3.Error):
-            with contextlib.closing(connect_read(self.db)) as connection:
+        try:
+            connection = connect_read(self.db)
+            with contextlib.closing(connection), translated(self.db):
                 return stored_sources(connection)
-        return []
+        except NoIndex:
+            return []
+        except Damaged:
+            if rebuild:
+                return []
+            raise
+
+    def _follow_ledger(self, connection, result) -> None:
+        """What the ledger, the evidence and the trash add to the index of the home."""
+        from .changes import trashed_refs
+        from .index import numbers
+        from .index.project import project, project_evidence
+        from .vault.writer import Vault
+
+        ledger = self.home.home / "ledger"
+        result.notes += project(connection, ledger, result.changed)
+        project_evidence(connection, self.home.home / "evidence")
+        with transaction(connection):
+            numbers.refresh(connection, trashed_refs(Vault(self.home.vault)))
 
     @contextlib.contextmanager
     def _secret_index(self) -> Iterator["sqlite3.Connection"]:
@@ -248,21 +310,30 @@ class Memory:
         with contextlib.closing(secret):
             yield secret
 
-    def _sync(self, sources, rebuild, progress, waiting, drop_others=False):
+    def _sync(self, plan, finish, rebuild, progress, waiting):
+        """Bring the index in step with the sources that `plan()` gives, and call
+        `finish(connection, sources, result)` on it before anybody else may write.
+        """
         from .index.lock import write_lock
         from .index.migrations import migrate
+        from .index.rebuild import clear_away
         from .index.rebuild import rebuild as build_anew
-        from .index.sync import drop_sources, sync
+        from .index.sync import sync
 
+        # Says what is wrong before anything is made or waits. What is right may be another thing
+        # when the wait is over.
         check_place(self.db)
+        plan()
         if not rebuild:
-            connect_write(self.db).close()  # Says what is wrong before anything waits.
+            connect_write(self.db).close()
         with write_lock(self.db, waiting), translated(self.db):
+            sources = plan()
+            clear_away(self.db)
             if rebuild:
-                return build_anew(self.db, sources, progress)
+                result = build_anew(self.db, sources, progress)
             with contextlib.closing(connect_write(self.db)) as connection:
                 migrate(connection)
-                result = sync(connection, sources, progress)
-                if drop_others:
-                    drop_sources(connection, {source.name for source in sources}, result)
-                return result
+                if not rebuild:
+                    result = sync(connection, sources, progress)
+                finish(connection, sources, result)
+        return result

@@ -1,13 +1,15 @@
 """Which sources a memory has: those of `config.json`, and folders that somebody imports."""
 
+import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from .errors import MemoryFault
 from .home import Home, read_config, write_config
-from .vault.sources import DEFAULT_MAX_BYTES, Source
+from .vault.sources import DEFAULT_MAX_BYTES, Source, is_markdown
 
 #: The name of the vault among the sources.
 VAULT = "vault"
@@ -16,18 +18,22 @@ VAULT = "vault"
 def configured(home: Home) -> list[Source]:
     """The sources of `config.json`, in its order; relative paths are relative to the home.
 
-    Raises MemoryFault when one cannot be understood, or two have the same name.
+    One without a name is called after its path. Raises MemoryFault when one cannot be understood,
+    or two have the same name.
     """
     found: list[Source] = []
+    taken = {VAULT, *(str(record["name"]) for record in home.sources if record.get("name"))}
     names = {VAULT}
     for record in home.sources:
-        path = (home.home / Path(str(record["path"])).expanduser()).absolute()
-        name = str(record.get("name") or _free_name(path, names))
+        path = Path(os.path.expanduser(str(record["path"])))
+        root = os.path.abspath(home.home / path)
+        name = str(record.get("name") or _free_name(Path(root), taken))
         if name in names:
             raise MemoryFault(
                 f"{home.config}: two sources are called {name!r}", "give one another name"
             )
         names.add(name)
+        taken.add(name)
         options: dict[str, object] = {}
         exclude = record.get("exclude", [])
         if not isinstance(exclude, list) or not all(isinstance(one, str) for one in exclude):
@@ -36,7 +42,7 @@ def configured(home: Home) -> list[Source]:
             if not isinstance(max_bytes, int) or max_bytes < 1:
                 raise MemoryFault(f"{home.config}: 'max_bytes' of {name!r} must be a number")
             options["max_bytes"] = max_bytes
-        found.append(Source(name, str(path), tuple(exclude), **options))
+        found.append(Source(name, root, tuple(exclude), **options))
     return found
 
 
@@ -54,79 +60,83 @@ def choose(
     """
     if name is not None and len(paths) != 1:
         raise MemoryFault("--name names one path", "import the others in a command of their own")
-    by_root = {source.root: source for source in known}
-    roots = {source.name: source.root for source in known} | {VAULT: str(vault)}
+    sources = {VAULT: Source(VAULT, str(vault))} | {source.name: source for source in known}
     found: dict[str, Source] = {}
     for path in paths:
-        if not path.exists():
-            raise MemoryFault(f"there is no folder or file {path}", "check the path")
-        root = path.expanduser().absolute().resolve()
-        before = by_root.get(str(root))
-        if root == vault.resolve():
-            chosen = VAULT
-        elif before:
-            chosen = before.name
-        else:
-            _refuse_nested(root, roots)
-            chosen = name or _free_name(root, set(roots))
-        if name and chosen != name:
-            raise MemoryFault(f"{path} is already the source {chosen!r}", "leave --name out")
-        if roots.get(chosen, str(root)) != str(root) and chosen != VAULT:
-            raise MemoryFault(
-                f"{chosen!r} is already the name of {roots[chosen]}", "choose another with --name"
-            )
-        roots[chosen] = str(root)
-        found[chosen] = Source(
-            chosen,
-            str(root),
-            exclude or (before.exclude if before else ()),
-            max_bytes or (before.max_bytes if before else DEFAULT_MAX_BYTES),
+        root = _existing(path)
+        before = next((one for one in sources.values() if _real(one.root) == root), None)
+        if before is None:
+            _refuse_nested(root, sources.values())
+            if name in sources:
+                raise MemoryFault(
+                    f"{name!r} is already the name of {sources[name].root}",
+                    "choose another with --name",
+                )
+            before = Source(name or _free_name(Path(root), set(sources)), root)
+        elif name and name != before.name:
+            raise MemoryFault(f"{path} is already the source {before.name!r}", "leave --name out")
+        found[before.name] = sources[before.name] = replace(
+            before,
+            exclude=exclude or before.exclude,
+            max_bytes=max_bytes or before.max_bytes,
         )
     return list(found.values())
 
 
-def _refuse_nested(root: Path, roots: dict[str, str]) -> None:
-    for name, other in roots.items():
-        if root.is_relative_to(other):
+def _existing(path: Path) -> str:
+    """Where a path really is. Raises MemoryFault when nothing is there."""
+    try:
+        return os.path.realpath(os.path.expanduser(path), strict=True)
+    except FileNotFoundError:
+        raise MemoryFault(f"there is no folder or file {path}", "check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MemoryFault(f"{path} cannot be read: {reason}", "check the path") from None
+
+
+def _real(root: str) -> str:
+    return os.path.realpath(root)
+
+
+def _refuse_nested(root: str, sources: Iterable[Source]) -> None:
+    for source in sources:
+        if Path(root).is_relative_to(_real(source.root)):
             raise MemoryFault(
-                f"{root} is part of the source {name!r} ({other})",
+                f"{root} is part of the source {source.name!r} ({source.root})",
                 "it is indexed with that one: run `memory index`",
             )
 
 
 def _free_name(root: Path, taken: set[str]) -> str:
-    """A short name made of the end of a path: letters, digits, `-`, `_` and `.`.
-
-    The last part; with the part before it where that is taken; with a number in the last resort.
-    """
-    last = root.stem if root.is_file() else root.name
-    base = _plain_name(last) or "source"
-    names = [base, _plain_name(f"{root.parent.name}-{last}")]
-    names += [f"{base}-{number}" for number in range(2, len(taken) + 3)]
-    return next(name for name in names if name and name not in taken)
-
-
-def _plain_name(text: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", text)).strip("-.")
+    """A short name made of the last part of a path: letters, digits, `-`, `_` and `.`."""
+    text = unicodedata.normalize("NFC", root.stem if is_markdown(root.name) else root.name)
+    base = re.sub(r"[^\w.-]+", "-", text).strip("-.") or "source"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}-{number}"
+    return name
 
 
 def record(home: Home, sources: Sequence[Source]) -> None:
     """Put `sources` into `config.json`, each over its earlier entry; the rest stays as it is."""
-    config = read_config(home.config)
-    entries = list(config.get("sources", []))
+    entries = list(home.sources)
+    places = {source.name: at for at, source in enumerate(configured(home))}
     for source in sources:
         if source.name == VAULT:
             continue
-        entry: dict[str, object] = {"name": source.name, "path": source.root}
+        at = places.get(source.name)
+        if at is None:
+            entry: dict[str, object] = {"name": source.name, "path": source.root}
+        else:
+            entry = dict(entries[at])
         if source.exclude:
             entry["exclude"] = list(source.exclude)
-        if source.max_bytes != DEFAULT_MAX_BYTES:
+        if source.max_bytes != entry.get("max_bytes", DEFAULT_MAX_BYTES):
             entry["max_bytes"] = source.max_bytes
-        for at, old in enumerate(entries):
-            if old.get("name") == source.name:
-                entries[at] = old | entry
-                break
-        else:
+        if at is None:
             entries.append(entry)
-    if entries != config.get("sources", []):
-        write_config(home.config, config | {"sources": entries})
+        else:
+            entries[at] = entry
+    if entries != list(home.sources):
+        write_config(home.config, read_config(home.config) | {"sources": entries})

@@ -120,11 +120,18 @@ def transaction(connection: "sqlite3.Connection") -> Iterator[None]:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about the file `path` into a MemoryFault that says what to do."""
+    """Turn the errors of SQLite and of the system about the file `path`, and those beside it,
+    into a MemoryFault that says what to do.
+    """
     try:
         yield
     except sqlite3.Error as error:
         raise fault(error, path) from error
+    except OSError as error:
+        raise MemoryFault(
+            f"{error.filename or path}: {error.strerror or error}",
+            "check the permissions and the free space there",
+        ) from error
 
 
 def fault(error: Exception, path: Path) -> MemoryFault:

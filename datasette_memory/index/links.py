@@ -8,8 +8,9 @@ it can touch, and gives what working out all of them would.
 import hashlib
 import json
 import posixpath
-import unicodedata
 from collections.abc import Iterable
+
+from ..vault.names import name_key
 
 # How well a name fits, best first. A ref is what a relation is meant to hold; a path and a file
 # name are what a wikilink holds; titles and aliases are what people write instead.
@@ -19,11 +20,11 @@ _SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
 
 
 def fold(name: str) -> str:
-    """The form in which names are compared: NFC, without case, trimmed."""
-    return unicodedata.normalize("NFC", name).casefold().strip()
+    """The form in which names are compared: without case and Unicode form, trimmed."""
+    return name_key(name).strip()
 
 
-def name_key(name: str) -> int:
+def hashed_name(name: str) -> int:
     """A name as a number of 63 bits, for the table `names`."""
     digest = hashlib.blake2b(fold(name).encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
@@ -44,7 +45,7 @@ def card_names(
         (title, TITLE),
         *((alias, _ALIAS) for alias in aliases),
     ):
-        ranks.setdefault(name_key(name), rank)
+        ranks.setdefault(hashed_name(name), rank)
     return [(key, rank, id) for key, rank in ranks.items()]
 
 
@@ -57,8 +58,8 @@ def link_keys(target: str, path: str) -> tuple[int, int | None]:
     if "/" in target or target.casefold().endswith(_SUFFIXES):
         joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), target.strip()))
         if fold(joined) != fold(target):
-            return name_key(joined), name_key(target)
-    return name_key(target), None
+            return hashed_name(joined), hashed_name(target)
+    return hashed_name(target), None
 
 
 def resolve(connection) -> None:
@@ -90,11 +91,13 @@ _LINKS = (
     "from links join cards on cards.id = links.card_id where {where}"
 )
 
-# Within one rank, a card of the same source, then the first by source and path.
-_BEST = (
+# Within one rank, a card of the same source; of those with the same ref the one that was created
+# first, as for `read.find_cards`; then the first by source and path.
+BEST = (
     "select names.card_id from names join cards on cards.id = names.card_id "
-    "where names.key = ? order by names.rank, cards.source is not ?, cards.source, cards.path "
-    "limit 1"
+    "where names.key = ? order by names.rank, cards.source is not ?, "
+    f"iif(names.rank = {_REF}, coalesce(julianday(cards.created), 1e9), 0), "
+    "cards.source, cards.path limit 1"
 )
 
 
@@ -105,7 +108,7 @@ def _resolve(connection, links: list[tuple]) -> None:
         if key is None:
             return None
         if (key, source) not in known:
-            row = connection.execute(_BEST, (key, source)).fetchone()
+            row = connection.execute(BEST, (key, source)).fetchone()
             known[key, source] = row and row[0]
         return known[key, source]
 

@@ -3,8 +3,17 @@
 from sqlite_utils import Database, Migrations
 
 from ..text.tokenise import TOKENIZER_VERSION
+from .connection import transaction
 from .functions import register
-from .schema import CREATE_FTS, create_triggers, ensure_triggers, get_meta, rebuild_fts, set_meta
+from .schema import (
+    CREATE_FTS,
+    SCHEMA_VERSION,
+    create_triggers,
+    ensure_triggers,
+    get_meta,
+    rebuild_fts,
+    set_meta,
+)
 
 migrations = Migrations("datasette-memory")
 
@@ -17,7 +26,12 @@ def migrate(connection) -> None:
     """
     register(connection)
     db = Database(connection, execute_plugins=False)
-    migrations.apply(db)
+    if migrations.pending(db):
+        # All of them or none: a database of somebody else is not to be left half changed.
+        with transaction(connection):
+            migrations.apply(db)
+    if get_meta(connection, "schema_version") != SCHEMA_VERSION:
+        set_meta(connection, "schema_version", SCHEMA_VERSION)
     ensure_triggers(connection)
     if get_meta(connection, "tokenizer_version") != TOKENIZER_VERSION:
         with db.atomic():
@@ -121,8 +135,8 @@ def m001_initial(db: Database) -> None:
             card_id integer not null references cards(id) on delete cascade,
             type text not null,
             target text not null,
-            target_id integer references cards(id) on delete set null,
             origin text not null,
+            target_id integer references cards(id) on delete set null,
             key integer,
             other_key integer,
             primary key (card_id, type, target, origin)
@@ -131,13 +145,14 @@ def m001_initial(db: Database) -> None:
     )
     for column in ("target_id", "type", "key", "other_key"):
         db.execute(f"create index idx_links_{column} on links ({column})")
-    # The names that a card answers to, hashed; see links.py.
+    # The names that a card answers to, hashed; see links.py. The columns of the primary key come
+    # first, as in every table without rowid: SQLite 3.40 checks the wrong ones for NULL otherwise.
     db.execute(
         """
         create table names (
             key integer not null,
-            rank integer not null,
             card_id integer not null references cards(id) on delete cascade,
+            rank integer not null,
             primary key (key, card_id)
         ) without rowid
         """

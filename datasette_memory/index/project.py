@@ -3,7 +3,9 @@
 Projecting all events at once gives the same tables as one part after the other.
 """
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..ledger.events import Event
@@ -40,6 +42,27 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
             set_meta(connection, _MARKS, json.dumps(reading.positions(), sort_keys=True))
             _derive(connection)
     return [f"{fault.file}:{fault.line}: {fault.reason}" for fault in reading.faults]
+
+
+def project_evidence(connection, folder: Path) -> None:
+    """Make the table `evidence` list the records in the folder; it holds no text."""
+    columns = ("sha256", "bytes", "kind", "origin", "session", "created", "sensitivity")
+    rows = [[record[column] for column in columns] for record in _records(folder, columns)]
+    with transaction(connection):
+        connection.execute("delete from evidence")
+        connection.executemany(
+            f"insert or ignore into evidence ({', '.join(columns)}) values (?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+
+
+def _records(folder: Path, columns: tuple[str, ...]) -> Iterator[dict]:
+    for path in sorted(folder.glob("??/*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            record = json.loads(path.read_bytes())
+            # A secret record is no business of a database.
+            if set(columns) <= record.keys() and record["sensitivity"] != "secret":
+                yield record
 
 
 def _row(event: Event, file: str, line: int) -> tuple:

@@ -1,9 +1,10 @@
 """Reading cards and figures from the index: the SQL behind `show` and `stats`."""
 
+import os
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
 
 _COLUMNS = (
     "id, ref, title, kind, project, updated, created, superseded_by, summary, tags, keywords, "
@@ -39,6 +40,11 @@ class Stats:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+def storable(text: str) -> str:
+    """`text` without what SQLite cannot take: NUL and lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
 def find_cards(connection, reference: str, roots: Iterable[tuple[str, str]] = ()) -> list[int]:
     """The ids of the cards that `reference` means; empty if none.
 
@@ -46,6 +52,7 @@ def find_cards(connection, reference: str, roots: Iterable[tuple[str, str]] = ()
     Within one source a ref means the card that was created first. A path is relative to its
     source, has the source's name in front, or is one of the file system under a root in `roots`.
     """
+    reference = storable(reference)
     rows = connection.execute(
         "select id, source from cards where ref = ? collate nocase "
         "order by source, julianday(created) is null, julianday(created), path",
@@ -76,11 +83,14 @@ def _paths(reference: str, roots: Iterable[tuple[str, str]]) -> list[tuple[str |
     source, slash, rest = posix.partition("/")
     if slash:
         ways.append((source, rest))
-    absolute = Path(reference).absolute()
-    for name, root in roots:
-        if absolute.is_relative_to(root):
-            ways.append((name, absolute.relative_to(root).as_posix() or absolute.name))
-    return ways
+    # As it is written, and where links lead: the root of a source is without links.
+    for place in dict.fromkeys((os.path.abspath(reference), os.path.realpath(reference))):
+        for name, root in roots:
+            if place == root:
+                ways.append((name, Path(place).name))
+            elif Path(place).is_relative_to(root):
+                ways.append((name, Path(place).relative_to(root).as_posix()))
+    return [(source, unicodedata.normalize("NFC", path)) for source, path in ways]
 
 
 def card(connection, id: int) -> dict[str, object]:
@@ -137,7 +147,9 @@ def stats(connection, path: Path) -> Stats:
         broken_links=one("select count(*) from broken_links"),
         superseded=one("select count(*) from cards_superseded"),
         faults=one("select count(*) from file_faults"),
-        updated_last=one("select max(updated) from cards"),
+        updated_last=one(
+            "select (select updated from cards order by julianday(updated) desc, updated limit 1)"
+        ),
         synced_last=one("select max(imported) from sources"),
         index_bytes=path.stat().st_size if path.exists() else 0,
     )

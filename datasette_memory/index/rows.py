@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from ..vault.card import Card
 from .links import link_keys
@@ -19,10 +19,22 @@ def secret_path(source: str, path: str) -> str:
     return "sha256:" + hashlib.sha256(f"{source}/{path}".encode()).hexdigest()
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FIRST = (datetime.min.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(seconds=1)
+_LAST = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(seconds=1)
+
+
 def file_time(mtime_ns: int) -> str:
-    """A file time as ISO 8601 in UTC, whole seconds."""
-    moment = datetime.fromtimestamp(mtime_ns // 1_000_000_000, timezone.utc)
-    return moment.isoformat(timespec="seconds")
+    """A file time as ISO 8601 in UTC, whole seconds, within the years 1 to 9999."""
+    seconds = max(_FIRST, min(_LAST, mtime_ns // 1_000_000_000))
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
+
+
+def stated_time(text: str | None) -> str | None:
+    """A date as it stands, a moment in the one ISO form that SQLite's date functions read too."""
+    if text is None or len(text) <= 10:
+        return text
+    return datetime.fromisoformat(text).isoformat()
 
 
 def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict[str, object]:
@@ -33,8 +45,8 @@ def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict
         "title": card.title,
         "kind": card.kind,
         "project": card.project,
-        "updated": card.updated or card.created or file_time(mtime_ns),
-        "created": card.created or card.updated or file_time(mtime_ns),
+        "updated": stated_time(card.updated or card.created) or file_time(mtime_ns),
+        "created": stated_time(card.created or card.updated) or file_time(mtime_ns),
         "summary": card.summary,
         "summary_from_body": int(card.summary_from_body),
         "tags": as_json(card.tags),
@@ -46,8 +58,8 @@ def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict
         "sensitivity": card.sensitivity,
         "priority": card.priority,
         "ttl": card.ttl,
-        "valid_from": card.valid_from,
-        "valid_until": card.valid_until,
+        "valid_from": stated_time(card.valid_from),
+        "valid_until": stated_time(card.valid_until),
         "version": card.version,
         "agent": card.agent,
         "session": card.session,

@@ -98,6 +98,20 @@ def _configure(connection, options: dict[str, int]) -> None:
         connection.execute("insert into cards_fts (cards_fts, rank) values (?, ?)", (name, value))
 
 
+#: Counts the migrations; kept in `meta`, so that a writer in a hurry need not load them to ask.
+SCHEMA_VERSION = "2"
+
+
+def is_current(connection) -> bool:
+    """Whether the index has the present schema and tokens, so that it needs no `migrate`."""
+    return (
+        is_memory(connection)
+        and get_meta(connection, "schema_version") == SCHEMA_VERSION
+        and get_meta(connection, "tokenizer_version") == TOKENIZER_VERSION
+        and not missing_triggers(connection)
+    )
+
+
 def is_memory(connection) -> bool:
     """Whether the database holds a memory index."""
     names = "('cards', 'cards_fts', 'cards_fts_source', 'meta')"

@@ -345,9 +345,8 @@ class _Batches:
                     self._report(counts.faults, read)
             files.append(self._file_row(read, id))
         self._write_cards(cards, gone)
-        self._write_files(
-            files, [read.key for read, row in zip(batch, files) if read.key != row["path"]]
-        )
+        keys = [read.key for read, row in zip(batch, files) if read.key != row["path"]]
+        self._write_files(files, [key for key in keys if key is not None])
         if gone:
             # FTS5 keeps the words of a deleted row until it merges.
             merge_later(self.db.conn)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from ..errors import MemoryFault
+from ..index.read import storable
 
 _AGO = re.compile(r"(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -30,10 +31,10 @@ class Filters:
         for column in ("kind", "source", "project"):
             if value := getattr(self, column):
                 conditions.append(f"cards.{column} = ? collate nocase")
-                parameters.append(value)
+                parameters.append(storable(value))
         for tag in self.tags:
             conditions.append("cards.id in (select card_id from tags where tag = ?)")
-            parameters.append(tag.lstrip("#"))
+            parameters.append(storable(tag).lstrip("#"))
         if self.since:
             conditions.append("julianday(cards.updated) >= julianday(?)")
             parameters.append(parse_since(self.since))
@@ -49,7 +50,9 @@ def parse_since(text: str, now: datetime | None = None) -> str:
     text = text.strip()
     if match := _AGO.fullmatch(text):
         days = int(match.group(1)) * _DAYS[match.group(2).lower()]
-        then = (now or datetime.now(timezone.utc)) - timedelta(days=days)
+        now = now or datetime.now(timezone.utc)
+        first = datetime.min.replace(tzinfo=timezone.utc)
+        then = now - timedelta(days=days) if days < (now - first).days else first
         return then.isoformat(timespec="seconds")
     try:
         return datetime.fromisoformat(text).isoformat()

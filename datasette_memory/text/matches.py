@@ -1,16 +1,20 @@
 """Where in an original text the terms of a query stand: the ground for snippets and coverage."""
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from .normalise import normalise_with_offsets
 from .query import Term
-from .stem import index_key
-from .tokenise import CJK_RUN, WORD, camel_parts, has_humps
+from .stem import MOST_CHANGED, index_key
+from .tokenise import CJK_RUN, TOKEN_RUN, camel_parts, has_humps
 
-_NEXT_TOKEN = re.compile(f"{CJK_RUN.pattern}|{WORD.pattern}")
+#: A phrase is followed to so many places, the first ones, in one text.
+MOST_PLACES = 10_000
+
+# What TOKEN_RUN finds in ASCII, faster.
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 
 
 class Match(NamedTuple):
@@ -22,87 +26,125 @@ class Match(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """A phrase as index keys; the last may be a prefix."""
+    """A phrase of term number `term` as index keys; the last may be a prefix."""
 
     term: int
     keys: tuple[str, ...]
     prefix: bool
 
-    def fits(self, at: int, key: str) -> bool:
-        last = self.prefix and at == len(self.keys) - 1
-        return key.startswith(self.keys[at]) if last else key == self.keys[at]
-
 
 def find(text: str, terms: tuple[Term, ...]) -> list[Match]:
-    """Every place where a term stands, by start; a word counts if it goes on past the term.
+    """Every place where a term stands, sorted; a word counts if it goes on past the term.
 
     It calls the same things equal as FTS5 does on the index (`stem.index_key`), and is what
-    filtering `tokenise.tokens(text)` would give, without making the tokens that match nothing.
+    filtering `tokenise.tokens(text)` would give, without making the tokens that match nothing. A
+    phrase is one place, unless it runs from one word's camelCase parts into the next's, which
+    are neighbours in the index only: then each piece is a place.
     """
     normal, offsets = normalise_with_offsets(text)
-    found: set[tuple[int, int, int]] = set()
+    found: list[tuple[int, int, int]] = []
     patterns: list[_Pattern] = []
     for number, term in enumerate(terms):
         first = term.phrases[0][0]
         if CJK_RUN.match(first):
-            at = normal.find(first)
-            while at >= 0:
-                found.add((at, at + len(first), number))
-                at = normal.find(first, at + 1)
+            found += islice(_find_characters(normal, first, number), MOST_PLACES)
         else:
             for phrase in term.phrases:
                 keys = tuple(map(index_key, phrase))
-                patterns.append(_Pattern(number, keys, term.extensible and len(phrase[-1]) > 1))
+                patterns.append(_Pattern(number, keys, term.extends(phrase)))
     if patterns:
-        found.update(_find_words(normal, patterns))
-    return sorted(
-        Match(offsets.start(start), offsets.end(end), term) for start, end, term in found
-    )
+        found += _find_words(normal, patterns)
+    found.sort()
+    places = dict.fromkeys(found)
+    if offsets.normal:
+        return sorted(Match(offsets.start(a), offsets.end(b), term) for a, b, term in places)
+    return list(map(Match._make, places))
+
+
+def _find_characters(normal: str, characters: str, term: int) -> Iterator[tuple[int, int, int]]:
+    # Two neighbours in a run are a token, and any character begins one.
+    at = normal.find(characters)
+    while at >= 0:
+        yield at, at + len(characters), term
+        at = normal.find(characters, at + 1)
 
 
 def _find_words(normal: str, patterns: list[_Pattern]) -> Iterator[tuple[int, int, int]]:
-    for match in _words(normal, "".join(sorted({pattern.keys[0][0] for pattern in patterns}))):
-        key = index_key(match.group().casefold())
-        for pattern in patterns:
-            if pattern.fits(0, key):
-                end = _follow(normal, match.end(), pattern)
-                if end is not None:
-                    yield match.start(), end, pattern.term
+    """The places of the patterns, by a string search in the index keys of the words.
+
+    The keys stand behind a space each, in index order: words, then camelCase parts. A word that
+    no pattern can mean, or a run of Chinese, leaves its place empty.
+    """
+    beginnings = tuple(
+        {key[: max(1, len(key) - MOST_CHANGED)] for pattern in patterns for key in pattern.keys}
+    )
+    run = _ASCII_WORD if normal.isascii() else TOKEN_RUN
+    spans = [match.span() for match in run.finditer(normal)]
+    words = [normal[start:end] for start, end in spans]
+    if not words:
+        return
+    count = len(words)
+    folded = " ".join(words).casefold().split(" ")
+    keys = _keys(folded, beginnings)
     if has_humps(normal):
-        for match in WORD.finditer(normal):
-            parts = camel_parts(match.group())
-            keys = [index_key(part.casefold()) for _, part in parts]
-            for pattern in patterns:
-                size = len(pattern.keys)
-                for at in range(len(keys) - size + 1):
-                    if all(pattern.fits(i, keys[at + i]) for i in range(size)):
-                        last, part = parts[at + size - 1]
-                        start = match.start() + parts[at][0]
-                        yield start, match.start() + last + len(part), pattern.term
+        parts: list[str] = []
+        for word, same, (start, end) in zip(words, folded, list(spans)):
+            if word == same:
+                continue
+            if not word.isascii() or any(beginning in same for beginning in beginnings):
+                for at, part in camel_parts(word):
+                    parts.append(part.casefold())
+                    spans.append((start + at, start + at + len(part)))
+            elif has_humps(word):
+                parts.append("")
+                spans.append((start, end))
+        keys += _keys(parts, beginnings)
+    stream = f" {' '.join(keys)} "
+    hits = [
+        (first, first + len(pattern.keys), pattern.term)
+        for pattern in patterns
+        for first in islice(_positions(stream, pattern), MOST_PLACES)
+    ]
+    for first, end, term in hits:
+        if end <= count or end == first + 1:
+            yield spans[first][0], spans[end - 1][1], term
+            continue
+        if first < count:
+            yield spans[first][0], spans[count - 1][1], term
+        for start, stop in _joined(spans[max(first, count) : end]):
+            yield start, stop, term
 
 
-def _words(normal: str, initials: str) -> Iterator[re.Match[str]]:
-    """The words of `normal` whose key may start with one of `initials`."""
-    if normal.isascii():
-        # Neither the stemmer nor case folding changes the first letter of an ASCII word
-        # into another letter, so that most words need no look.
-        ascii_initials = "".join(c for c in initials if c.isascii())
-        return _ascii_words(ascii_initials).finditer(normal) if ascii_initials else iter(())
-    return WORD.finditer(normal)
+def _keys(words: list[str], beginnings: tuple[str, ...]) -> list[str]:
+    """The index keys of those words that could have a key with one of the beginnings, else ""."""
+    keys: list[str] = []
+    for word in words:
+        if word.isascii():
+            possible = word.startswith(beginnings)
+        else:
+            possible = not CJK_RUN.match(word)
+        keys.append(index_key(word) if possible else "")
+    return keys
 
 
-@lru_cache(maxsize=64)
-def _ascii_words(initials: str) -> re.Pattern[str]:
-    return re.compile(f"(?<![A-Za-z0-9])[{initials}{initials.upper()}][A-Za-z0-9]*")
+def _positions(stream: str, pattern: _Pattern) -> Iterator[int]:
+    """The numbers of the keys in `stream` at which the pattern begins."""
+    wanted = f" {' '.join(pattern.keys)}{'' if pattern.prefix else ' '}"
+    number = done = 0
+    at = stream.find(wanted)
+    while at >= 0:
+        number += stream.count(" ", done, at)
+        yield number
+        done = at
+        at = stream.find(wanted, at + 1)
 
 
-def _follow(normal: str, end: int, pattern: _Pattern) -> int | None:
-    """Where the rest of the phrase ends if it follows at `end`, else None."""
-    for at in range(1, len(pattern.keys)):
-        match = _NEXT_TOKEN.search(normal, end)
-        if match is None or match.group(1) is not None:
-            return None
-        if not pattern.fits(at, index_key(match.group().casefold())):
-            return None
-        end = match.end()
-    return end
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans, those that touch made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined

@@ -5,9 +5,11 @@ such as `AND`, `NEAR`, `*` or `:` are words or separators like any other.
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from .normalise import normalise
+from .stem import index_key
 from .tokenise import CJK_RUN, WORD, camel_parts
 
 #: From exact to loose. `all`: every term; `any`: at least one; `-prefix`: words may go on.
@@ -39,12 +41,15 @@ class Term:
 
     def expression(self, prefix: bool) -> str:
         """The term in FTS5's query language."""
-        star = self.open or (prefix and self.extensible)
         quoted = [
-            '"' + " ".join(phrase) + '"' + ("*" if star and (self.open or len(phrase[-1]) > 1) else "")
+            '"' + " ".join(phrase) + '"' + "*" * (self.open or prefix and self.extends(phrase))
             for phrase in self.phrases
         ]
         return quoted[0] if len(quoted) == 1 else "(" + " OR ".join(quoted) + ")"
+
+    def extends(self, phrase: tuple[str, ...]) -> bool:
+        """Whether the prefix tiers ask `phrase`, one of `phrases`, as a prefix."""
+        return self.extensible and _is_prefix(phrase[-1])
 
 
 def parse(query: str) -> tuple[Term, ...]:
@@ -55,7 +60,9 @@ def parse(query: str) -> tuple[Term, ...]:
     camelCase word may also be met as its parts: `userById` finds `getUserById`.
     """
     terms: dict[Term, None] = {}
-    for match in _JOINED.finditer(normalise(query[:MAX_CHARACTERS])):
+    # normalise() may leave punctuation as it is, and that may join words here.
+    normal = unicodedata.normalize("NFKC", normalise(query[:MAX_CHARACTERS]))
+    for match in _JOINED.finditer(normal):
         for term in _terms(match.group()):
             terms[term] = None
         if len(terms) >= MAX_TERMS:
@@ -72,8 +79,12 @@ def _terms(piece: str) -> list[Term]:
     phrases = [tuple(word.casefold() for word in words)]
     if len(words) == 1 and (parts := camel_parts(words[0])):
         phrases.append(tuple(part.casefold() for _, part in parts))
-    # A prefix of one letter would match a tenth of everything.
-    return [Term(tuple(phrases), extensible=any(len(phrase[-1]) > 1 for phrase in phrases))]
+    return [Term(tuple(phrases), extensible=any(_is_prefix(phrase[-1]) for phrase in phrases))]
+
+
+def _is_prefix(token: str) -> bool:
+    """Whether a token may be asked as a prefix: one letter would match a tenth of everything."""
+    return len(index_key(token)) > 1
 
 
 def expression(terms: tuple[Term, ...], tier: str) -> str:

@@ -12,12 +12,21 @@ from .query import Term
 WIDTH = 140
 
 _SPACE = re.compile(r"\s+")
-_WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97c\uac00-\ud7ff\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97c\uac00-\ud7ff\uf900-\ufaff\uff00-\uff60"
+    "\U00020000-\U0003ffff]"
+)
+# Where a cut would divide an ASCII word, the snippet gives up so many characters to keep it whole.
+_LONGEST_KEPT = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`text` is cut from the original, white space folded; `highlights` are `(start, end)` in it."""
+    """`text` is cut from the original, each run of white space made one space.
+
+    `highlights` are `(start, end)` in it, in order and apart. An ellipsis stands where the
+    original goes on.
+    """
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()
@@ -27,9 +36,10 @@ class Snippet:
         out: list[str] = []
         done = 0
         for start, end in self.highlights:
-            out += [html.escape(self.text[done:start]), "<b>", html.escape(self.text[start:end]), "</b>"]
+            out.append(html.escape(self.text[done:start]))
+            out.append(f"<b>{html.escape(self.text[start:end])}</b>")
             done = end
-        return "".join([*out, html.escape(self.text[done:])])
+        return "".join(out) + html.escape(self.text[done:])
 
 
 def snippet(text: str, terms: tuple[Term, ...], width: int = WIDTH) -> Snippet:
@@ -38,11 +48,18 @@ def snippet(text: str, terms: tuple[Term, ...], width: int = WIDTH) -> Snippet:
 
 
 def cut(text: str, matches: list[Match], width: int = WIDTH) -> Snippet:
-    """The snippet of `text` around the densest of `matches` (sorted by start)."""
-    start, end = _densest(matches, width)
+    """The snippet of `text` around the densest of `matches` (sorted, as `find` gives them)."""
+    if matches:
+        start, end = _densest(text, matches, width)
+    else:
+        start = end = len(text) - len(text.lstrip())
     start, end = _widen(text, start, end, width)
-    spans = _merge(match for match in matches if start <= match.start and match.end <= end)
-    return _fold_space(text, start, end, spans)
+    inside = (
+        (max(match.start, start), min(match.end, end))
+        for match in matches
+        if match.start < end and start < match.end
+    )
+    return _fold_space(text, start, end, _merge(inside))
 
 
 def coverage(texts: Iterable[str], terms: tuple[Term, ...]) -> float:
@@ -58,54 +75,73 @@ def coverage(texts: Iterable[str], terms: tuple[Term, ...]) -> float:
     return len(held) / len(terms)
 
 
-def _densest(matches: list[Match], width: int) -> tuple[int, int]:
-    """The stretch of at most `width` characters with the most distinct terms, then most matches."""
-    if not matches:
-        return 0, 0
-    best = (0, 0, 0, 0)
+def _densest(text: str, matches: list[Match], width: int) -> tuple[int, int]:
+    """The stretch of at most `width` columns with the most distinct terms, then most matches."""
+    columns: list[int] = []
+    column = place = 0
+    for match in matches:
+        column += _columns(text[place : match.start])
+        place = match.start
+        columns.append(column)
+    best = (0, 0)
+    start = end = matches[0].start
     counts: dict[int, int] = {}
     first = 0
     for last, match in enumerate(matches):
         counts[match.term] = counts.get(match.term, 0) + 1
-        while match.end - matches[first].start > width and first < last:
+        size = _columns(text[match.start : min(match.end, match.start + _reach(width))])
+        while first < last and columns[last] + size - columns[first] > width:
             left = matches[first].term
             counts[left] -= 1
             if not counts[left]:
                 del counts[left]
             first += 1
-        score = (len(counts), last - first)
-        if score > best[:2]:
-            best = (*score, matches[first].start, match.end)
-    if best[:2] == (0, 0):
-        return matches[0].start, matches[0].end
-    return best[2], best[3]
+        score = len(counts), last - first
+        if score > best:
+            best = score
+            start, end = matches[first].start, match.end
+    return start, start + _fit(text[start : min(end, start + _reach(width))], width)
 
 
 def _widen(text: str, start: int, end: int, width: int) -> tuple[int, int]:
     """Grow `[start, end)` to `width` columns, two thirds of them behind, at word boundaries."""
-    free = width - _columns(text[start : min(end, start + width)])
-    before = text[max(0, start - width) : start]
-    room = _fit(before[::-1], max(0, free) // 3)
+    free = width - _columns(text[start:end])
+    before = text[max(0, start - _reach(width)) : start][::-1]
+    behind = text[end : end + _reach(width)]
+    unused = free - _columns(behind[: _fit(behind, free)])
+    room = _fit(before, max(free // 3, unused))
+    if room < start:
+        room = _whole_words(before, room)
+    free -= _columns(before[:room])
     begin = start - room
-    if begin > 0:
-        begin = start - _whole_words(before[::-1], room)
-    behind = text[end : end + 2 * width]
-    room = _fit(behind, width - _columns(text[begin : min(end, begin + width)]))
-    stop = end + room
-    if stop < len(text):
-        stop = end + _whole_words(behind, room)
-    return begin, stop
+    room = _fit(behind, free)
+    if end + room < len(text):
+        room = _whole_words(behind, room)
+    return begin, end + room
+
+
+def _reach(width: int) -> int:
+    """How many characters to look at for `width` columns: white space takes next to none."""
+    return 4 * width
 
 
 def _columns(text: str) -> int:
-    return len(text) + len(_WIDE.findall(text))
+    """The width of `text`, white space folded."""
+    text = _SPACE.sub(" ", text)
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
 
 
 def _fit(text: str, columns: int) -> int:
-    """How many characters of `text` take at most `columns`."""
+    """How many characters of `text` take at most `columns`, white space folded."""
     used = 0
+    space = False
     for at, character in enumerate(text):
-        used += 2 if _WIDE.match(character) else 1
+        if character.isspace():
+            used += not space
+            space = True
+        else:
+            used += 2 if character >= "\u1100" and _WIDE.match(character) else 1
+            space = False
         if used > columns:
             return at
     return len(text)
@@ -116,38 +152,39 @@ def _whole_words(text: str, room: int) -> int:
     at = room
     while 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at]):
         at -= 1
-    return at if at > 0 and room - at < 24 else room
+    return at if at > 0 and room - at < _LONGEST_KEPT else room
 
 
 def _is_word(character: str) -> bool:
     return character.isalnum() and not _WIDE.match(character)
 
 
-def _merge(matches: Iterable[Match]) -> list[tuple[int, int]]:
-    """Overlapping and touching matches as one span, so that 阿里 + 里云 reads 阿里云."""
-    spans: list[tuple[int, int]] = []
-    for match in matches:
-        if spans and match.start <= spans[-1][1]:
-            spans[-1] = spans[-1][0], max(spans[-1][1], match.end)
+def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Overlapping and touching spans made one, so that 阿里 + 里云 reads 阿里云."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            spans.append((match.start, match.end))
-    return spans
+            merged.append((start, end))
+    return merged
 
 
 def _fold_space(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Snippet:
     """`text[start:end]` with runs of white space as one space, and the spans moved along."""
-    out = "…" if text[:start].strip() else ""
-    highlights: list[tuple[int, int]] = []
+    out = ""
+    edges: list[int] = []
     done = start
-    edges = [edge for span in spans for edge in span]
-    marks: list[int] = []
-    for edge in [*edges, end]:
+    for edge in [*(edge for span in spans for edge in span), end]:
         piece = _SPACE.sub(" ", text[done:edge])
-        if out[-1:] in ("", " ", "…") and piece.startswith(" "):
-            piece = piece[1:]
-        out += piece
-        marks.append(len(out))
+        out += piece[1:] if piece[:1] == " " and out[-1:] in ("", " ") else piece
+        edges.append(len(out))
         done = edge
-    highlights = [(a, b) for a, b in zip(marks[:-1:2], marks[1:-1:2]) if a < b]
-    trimmed = out.rstrip()
-    return Snippet(trimmed + ("…" if text[end:].strip() else ""), tuple(highlights))
+    out = out.rstrip()
+    before = "…" if text[:start].strip() else ""
+    after = "…" if text[end:].strip() else ""
+    shift = len(before)
+    highlights = tuple(
+        (a + shift, min(b, len(out)) + shift) for a, b in zip(edges[:-1:2], edges[1:-1:2])
+    )
+    return Snippet(f"{before}{out}{after}", highlights)

@@ -11,6 +11,8 @@ from functools import lru_cache
 
 # FTS5's stemmer leaves shorter and longer tokens alone; it counts UTF-8 bytes.
 _MIN_BYTES, _MAX_BYTES = 3, 64
+#: At most so many characters at the end of a stem are not those of the word (possibility, possibl).
+MOST_CHANGED = 2
 # FTS5 keeps no more of a token than this.
 _KEPT_BYTES = 32768
 
@@ -51,7 +53,7 @@ def _key(token: str) -> str:
     else:
         # The stemmer sees bytes: to it a letter outside ASCII is some consonants.
         token = "".join(map(_without_diacritic, token))
-        stored = token.encode("utf-8", "surrogateescape").decode("latin-1")
+        stored = token.encode("utf-8").decode("latin-1")
     if _MIN_BYTES <= len(stored) <= _MAX_BYTES and "a" <= stored[-1] <= "z":
         stored = porter(stored)
     stored = stored[:_KEPT_BYTES]

@@ -43,7 +43,7 @@ _WORD = rf"{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*"
 
 CJK_RUN = re.compile(f"([{_CJK}]+)")
 WORD = re.compile(_WORD)
-TOKEN_RUN = re.compile(f"([{_CJK}]+)|{_WORD}")
+TOKEN_RUN = re.compile(f"[{_CJK}]+|{_WORD}")
 # Where a camelCase word divides: `getUser` before U, `HTTPServer` before S.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Whether there is such a place at all. It starts at a capital, which most text has few of.
@@ -75,7 +75,7 @@ def tokens(text: str) -> Iterator[Token]:
     parts: list[Token] = []
     for match in TOKEN_RUN.finditer(normal):
         run, begin, end = match.group(), match.start(), match.end()
-        if match.group(1) is None:
+        if not CJK_RUN.match(run):
             yield Token(run.casefold(), offsets.start(begin), offsets.end(end))
             for at, part in camel_parts(run):
                 begin_part, end_part = begin + at, begin + at + len(part)
@@ -139,9 +139,7 @@ def has_humps(text: str) -> bool:
 
 def camel_parts(word: str) -> list[tuple[int, str]]:
     """The parts of a camelCase word with their offsets in it; empty when it has no humps."""
-    if not has_humps(word):
+    if word.islower() or word[1:].islower() or not has_humps(word):
         return []
     cuts = [0, *(match.start() for match in _HUMP.finditer(word)), len(word)]
-    if len(cuts) == 2:
-        return []
     return [(a, word[a:b]) for a, b in zip(cuts, cuts[1:])]

@@ -1,0 +1,97 @@
+"""Which cards hang together by their links."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..vault.card import Card
+from .links import BEST, link_keys
+
+#: How far a walk goes at the most, and how many cards it gives.
+MAX_DEPTH = 5
+MAX_CARDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link between two cards of the index, by row id."""
+
+    source: int
+    type: str
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A card that was reached, over how many links, and by the first of them that led to it."""
+
+    id: int
+    depth: int
+    type: str
+    outgoing: bool
+    via: int
+
+
+def walk(connection, start: int, depth: int, edges: Iterable[Edge] | None = None) -> list[Related]:
+    """The cards around `start`, nearest first, at most `MAX_DEPTH` links away.
+
+    `edges` stand for the links of the index when they are given.
+    """
+    depth = max(1, min(MAX_DEPTH, depth))
+    around = _table(edges) if edges is not None else None
+    found: dict[int, Related] = {}
+    queue = deque([(start, 0)])
+    while queue and len(found) < MAX_CARDS:
+        id, distance = queue.popleft()
+        if distance == depth:
+            continue
+        links = around.get(id, []) if around is not None else _links(connection, id)
+        for type, other, outgoing in links:
+            if other != start and other not in found and len(found) < MAX_CARDS:
+                found[other] = Related(other, distance + 1, type, outgoing, id)
+                queue.append((other, distance + 1))
+    return list(found.values())
+
+
+def all_edges(connection) -> list[Edge]:
+    """Every link that has a target."""
+    rows = connection.execute(
+        "select card_id, type, target_id from links where target_id is not null"
+    )
+    return [Edge(*row) for row in rows]
+
+
+def edges_of(connection, card: Card, id: int, source: str, path: str) -> list[Edge]:
+    """The links that a text of a card makes with the cards of the index."""
+    written = [(relation.type, relation.target) for relation in card.relations]
+    if card.superseded_by:
+        written.append(("superseded_by", card.superseded_by))
+    written += [("refers_to", target) for target in card.wikilinks]
+    edges = []
+    for type, target in written:
+        for key in filter(None, link_keys(target, path)):
+            row = connection.execute(BEST, (key, source)).fetchone()
+            if row:
+                edges.append(Edge(id, type, row[0]))
+                break
+    return edges
+
+
+def _links(connection, id: int) -> list[tuple[str, int, bool]]:
+    rows = connection.execute(
+        "select type, target_id, 1 from links where card_id = ?1 and target_id is not null "
+        "union select type, card_id, 0 from links where target_id = ?1 order by 3 desc, 1, 2",
+        (id,),
+    )
+    return [(type, other, bool(outgoing)) for type, other, outgoing in rows]
+
+
+def _table(edges: Iterable[Edge]) -> dict[int, list[tuple[str, int, bool]]]:
+    table: dict[int, set[tuple[bool, str, int]]] = {}
+    for edge in edges:
+        table.setdefault(edge.source, set()).add((False, edge.type, edge.target))
+        table.setdefault(edge.target, set()).add((True, edge.type, edge.source))
+    return {
+        id: [(type, other, not incoming) for incoming, type, other in sorted(links)]
+        for id, links in table.items()
+    }

@@ -1,0 +1,426 @@
+"""The patterns of `secrets.find_secrets`.
+
+Each is linear in the text: runs are possessive or bounded, and what needs the rest of its line goes
+through the lines once. `\\b` is not used, since it sees no border between Latin and Chinese letters.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+
+from ._values import (
+    is_filler,
+    is_identifier,
+    is_password,
+    is_token,
+    is_uuid,
+    stands_in,
+)
+
+_Span = tuple[int, int, str]
+#: Takes a text and the same in lower case, of the same length.
+_Finder = Callable[[str, str], Iterator[_Span]]
+
+
+def credentials(text: str, lowered: str) -> Iterator[_Span]:
+    """Start, end and class of what looks like a credential, in no order; they may overlap."""
+    for triggers, find in FINDERS:
+        if any(trigger in lowered for trigger in triggers):
+            yield from find(text, lowered)
+
+
+# --- vendors' own shapes --------------------------------------------------------------------
+
+_BODY = "[A-Za-z0-9_-]"
+_END = "(?![A-Za-z0-9_-])"
+
+# Class, triggers in lower case, pattern. A pattern begins with a literal where it can, since the
+# engine searches for those fast; what must not stand in front is looked at afterwards.
+_SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("aws_access_key", ("akia", "asia"), "A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("alibaba_access_key", ("ltai",), "LTAI[A-Za-z0-9]{12,24}+(?![A-Za-z0-9])"),
+    ("tencent_access_key", ("akid",), "AKID[A-Za-z0-9]{28,40}+(?![A-Za-z0-9])"),
+    ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), "gh[pousr]_[A-Za-z0-9]{30,}+"),
+    ("github_token", ("github_pat_",), "github_pat_[A-Za-z0-9_]{40,}+"),
+    (
+        "gitlab_token",
+        ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glagent-"),
+        f"gl(?:pat|dt|rt|ptt|cbt|ft|soat|agent)-{_BODY}{{20,}}+",
+    ),
+    ("slack_token", ("xox",), "xox[abeoprs]-(?=[A-Za-z-]{0,12}[0-9])[A-Za-z0-9-]{16,}+"),
+    ("slack_token", ("xapp-",), "xapp-[0-9]-[A-Za-z0-9-]{16,}+"),
+    ("anthropic_key", ("sk-ant-",), f"sk-ant-{_BODY}{{24,}}+"),
+    (
+        "openai_key",
+        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-"),
+        f"sk-(?:proj|svcacct|admin|or-v1)-{_BODY}{{24,}}+",
+    ),
+    ("openai_key", ("sk-",), f"sk-(?=[A-Za-z]{{0,40}}[0-9])[A-Za-z0-9]{{20,}}+{_END}"),
+    ("google_api_key", ("aiza",), f"AIza{_BODY}{{35}}{_END}"),
+    ("google_secret", ("gocspx-",), f"GOCSPX-{_BODY}{{24,}}+"),
+    ("google_secret", ("ya29.",), f"ya29\\.{_BODY}{{24,}}+"),
+    ("huggingface_token", ("hf_",), f"hf_[A-Za-z0-9]{{30,}}+{_END}"),
+    ("npm_token", ("npm_",), f"npm_[A-Za-z0-9]{{30,}}+{_END}"),
+    ("pypi_token", ("pypi-",), f"pypi-{_BODY}{{50,}}+"),
+    ("stripe_key", ("k_live_", "k_test_"), "[rs]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
+    ("stripe_key", ("whsec_",), "whsec_[A-Za-z0-9+/=]{24,}+"),
+    ("telegram_token", (":aa",), f"[0-9]{{8,10}}+:AA{_BODY}{{33}}{_END}"),
+    ("sendgrid_key", ("sg.",), f"SG\\.{_BODY}{{20,24}}+\\.{_BODY}{{40,}}+"),
+    (
+        "webhook_url",
+        ("hooks.slack.com/",),
+        "https://hooks\\.slack\\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{30,}+",
+    ),
+    (
+        "webhook_url",
+        ("/api/webhooks/",),
+        f"https://[a-z.]{{0,12}}discord(?:app)?\\.com/api/webhooks/[0-9]{{10,}}+/{_BODY}{{30,}}+",
+    ),
+    (
+        "webhook_url",
+        ("/webhook/send?key=", "/bot/v2/hook/"),
+        "https://(?:qyapi\\.weixin\\.qq\\.com/cgi-bin/webhook/send\\?key="
+        f"|open\\.(?:feishu\\.cn|larksuite\\.com)/open-apis/bot/v2/hook/)[0-9a-f-]{{36}}{_END}",
+    ),
+    # Only here does the look behind belong into the pattern: a run of `eyJ` has many beginnings.
+    (
+        "jwt",
+        ("eyj",),
+        f"eyJ(?<!{_BODY}eyJ){_BODY}{{8,}}+\\.eyJ{_BODY}{{8,}}+\\.{_BODY}{{10,}}+",
+    ),
+    *(
+        (
+            "vendor_token",
+            (prefix.lower(),),
+            f"{re.escape(prefix)}(?=[A-Za-z_-]{{0,40}}[0-9]){_BODY}{{24,}}+",
+        )
+        for prefix in (
+            "AGE-SECRET-KEY-1", "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_",
+            "ntn_", "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
+        )
+    ),
+)  # fmt: skip
+
+
+def _shape_finder(kind: str, pattern: str) -> _Finder:
+    def find(text: str, lowered: str) -> Iterator[_Span]:
+        # Compiled when the trigger is met for the first time; `re` keeps what it compiled.
+        for match in re.compile(pattern).finditer(text):
+            start, end = match.span()
+            if _starts_a_word(text, start) and not is_filler(match.group()):
+                yield start, end, kind
+
+    return find
+
+
+def _starts_a_word(text: str, at: int) -> bool:
+    """Whether no ASCII letter, digit or `_` stands before `at`; an escape such as `\\n` may."""
+    before = text[at - 1 : at] if at else ""
+    if before != "_" and not (before.isascii() and before.isalnum()):
+        return True
+    return text[max(at - 2, 0) : at] in ("\\n", "\\r", "\\t")
+
+
+# --- private keys ---------------------------------------------------------------------------
+
+# What may stand between the pieces of a key: white space, and marks of quoting and of diffs.
+_GAP = r"(?:[\s>|#+\"',]|\\[nrt]){1,40}+"
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    rf"(?:{_GAP}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset): [^\n\\]{{0,100}}+"
+    r"|[A-Za-z0-9+/=]{16,}+))*+"
+    rf"(?:(?:{_GAP}[A-Za-z0-9+/=]{{1,15}}+){{0,2}}{_GAP}-----END [A-Z0-9 ]{{0,60}}-----)?+"
+)
+# A header that other words, an ellipsis or a closing quote follow is talk about the shape.
+_KEY_MAY_FOLLOW = re.compile(
+    r"[ \t]*+(?:\Z|(?:[\r\n]|\\[rn])(?!(?:[\s>|#+]|\\[nrt])*+(?:[.…<*\[{]|[xX]{3}|your|YOUR)))"
+)
+
+
+def _private_keys(text: str, lowered: str) -> Iterator[_Span]:
+    for match in _PRIVATE_KEY.finditer(text):
+        start, end = match.span()
+        bare = match.group().count("-----") == 2 and text.endswith("-----", start, end)
+        if _KEY_MAY_FOLLOW.match(text, end) if bare else not text.startswith(("...", "…"), end):
+            yield start, end, "private_key"
+
+
+# --- secrets of cloud accounts, beside their ids --------------------------------------------
+
+_LONE_SECRET = re.compile(
+    r"(?<![A-Za-z0-9_/+=-])(?:[A-Za-z0-9/+]{40}|[A-Za-z0-9]{32}|[A-Za-z0-9]{30})(?![A-Za-z0-9_/+=-])"
+)
+_ACCOUNT = re.compile("(?:A[KS]IA|LTAI|AKID)[A-Za-z0-9]{12,40}+")
+_NEAR = 200
+
+
+def _account_secrets(text: str, lowered: str) -> Iterator[_Span]:
+    """What looks random behind the id of an account, on the same line or the next."""
+    for match in _LONE_SECRET.finditer(text):
+        value = match.group()
+        if value == value.lower() or value == value.upper() or is_filler(value):
+            continue
+        near = text[max(match.start() - _NEAR, 0) : match.start()].rpartition("]")[2]
+        account = _ACCOUNT.search("\n".join(near.rsplit("\n", 2)[-2:]))
+        if account and not is_filler(account.group()):
+            is_aws = account.group().startswith(("AKIA", "ASIA")) and len(value) == 40
+            yield *match.span(), "aws_secret_key" if is_aws else "secret"
+
+
+# --- passwords in addresses -----------------------------------------------------------------
+
+_IN_URL = re.compile(
+    r"://([^\s:/@\"'<>`\[\](){}|\\^\x7f-\U0010ffff]{0,80}+)"
+    r":([^\s/?\"'<>`\[\](){}|\\^\x7f-\U0010ffff]{1,200})@(?=[A-Za-z0-9_$%])"
+)
+_IN_THIN = re.compile(
+    r"thin:([A-Za-z0-9_.$#-]{1,40}+)/([^\s/@\"'<>\[\](){}\x7f-\U0010ffff]{1,80}+)@"
+)
+
+
+def _address_passwords(text: str, lowered: str) -> Iterator[_Span]:
+    for pattern in (_IN_URL, _IN_THIN):
+        for match in pattern.finditer(text):
+            if not stands_in(match[1], match[2]):
+                yield *match.span(2), "connection_password"
+
+
+# --- names in front of values ---------------------------------------------------------------
+
+_PASSWORD_NAMES = (
+    "passw(?:or)?d|passphrase|passcode|requirepass|masterauth|(?<!by)(?<!com)(?<!sur)(?<!tres)pass"
+    "|pwd|(?<![a-z0-9])pw|密[ \u3000]{0,2}[码碼]|口令|パスワード|비밀번호"
+)
+_TOKEN_NAMES = (
+    "secret(?:[-_. ]?(?:access[-_. ]?)?key(?:_base)?)?|token"
+    "|(?:access|account|api|app|auth|client|encryption|master|private|shared|signing|storage)"
+    "[-_. ]?key|[密秘][钥鑰]|令牌|授[权權][码碼]"
+)
+_BLANK = "[ \t\u3000]"
+_COPULA = (
+    "(?:现在|目前|暂时|暂|分别|默认|初始|统一|重新|临时|已经?|被|都|均|也|就|应){0,3}+"
+    "(?:是|(?:改|设|設|换|換|定|设置|設置|重置|更新|变更|修改|统一)?(?:为|為|成|到))了?"
+)
+# A name and what leads to its value, applied to the text in lower case. `strict` holds the ways
+# that prose also uses for other things.
+_NAMED = re.compile(
+    rf"""
+    (?>(?P<password>{_PASSWORD_NAMES})|{_TOKEN_NAMES})
+    (?:[-_.]?(?:prod|dev|test|stag(?:e|ing)|root|admin|old|new|[0-9]{{1,2}}))?+
+    [\\"'`*\])】」』]{{0,4}}+
+    (?:{_BLANK}?[(（][^\n()（）]{{1,24}}[)）])?+
+    (?>
+        {_BLANK}{{0,8}}+
+        (?:=>|:=|->|→|:\ ?(?:&?str|string)\ ?=|[:：=＝](?![=~]))
+        (?P<wrapped>{_BLANK}{{0,8}}\r?\n)?
+      | {_BLANK}?{_COPULA}[:：]?
+      | (?P<strict>
+            {_BLANK}{{0,40}}\|
+          | {_BLANK}{{1,4}}(?:is|was|to)(?:\ ?:|(?={_BLANK}))
+          | {_BLANK}{{1,8}}+
+        )
+      | (?<=[】」』])
+      | (?P<tag>>)
+    )
+    {_BLANK}{{0,40}}+(?:\*\*|__)?{_BLANK}{{0,4}}+
+    (?P<quote>\\?["'`]|[“‘「『【])?+
+    (?=[!-~])(?=\S{{6}})(?=[^\s0-9]{{0,64}}+[0-9])
+    """,
+    re.VERBOSE,
+)
+_CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』", "【": "】"}
+_RUN = re.compile("[!-~]{0,4096}+")
+# Where a value without quotes ends before its run does: at a quote, or where the next name begins.
+_BARE_END = re.compile(
+    r"""
+    ["'`<>\\&;,]                    # one charset first: the engine skips to it fast
+    (?:
+        (?<=["'`<>])
+      | (?<=\\)[nrt"']
+      | (?<=[&;,])(?:(?=[A-Za-z_{"'][\w.\[\]%-]{0,40}["']?\s?[=:])|\Z)
+    )
+    """,
+    re.VERBOSE,
+)
+_FAR = 256
+_PAIR_BEFORE = re.compile(
+    f"(?:[账帐]号|账户|用户名?|username|user|login|account){_BLANK}?(?:[/／、&和及]{_BLANK}?)?$"
+)
+_OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z-]*$")
+_SETTING = re.compile(r"[A-Za-z_][\w.-]*+[=:]")
+_LINE_ENDS = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
+
+
+def _named(text: str, lowered: str) -> Iterator[_Span]:
+    done = run_end = 0
+    for match in _NAMED.finditer(lowered):
+        start = match.end()
+        if start < done:
+            continue
+        if start >= run_end:
+            run_end = _RUN.match(text, start).end()
+        end = _value_end(text, start, run_end, match["quote"])
+        if end - start >= 6 and _is_value(text, lowered, match, end):
+            yield start, end, _named_kind(lowered, match, end - start)
+            done = end
+
+
+def _value_end(text: str, start: int, run_end: int, quote: str | None) -> int:
+    """Where the value at `start` ends; `start` if it has no end or is more than one word."""
+    if quote:
+        end = text.find(_CLOSING.get(quote, quote), start, run_end + 1)
+        if end >= 0:
+            return end
+        if not _LINE_ENDS.match(text, run_end):
+            return start
+    cut = _BARE_END.search(text, start, min(run_end, start + _FAR))
+    end = cut.start() if cut else run_end
+    while end > start and text[end - 1] in ".,;:?\\)]}":
+        opening = {")": "(", "]": "[", "}": "{"}.get(text[end - 1])
+        if opening and opening in text[start:end]:
+            break
+        end -= 1
+    return end
+
+
+def _is_value(text: str, lowered: str, match: re.Match[str], end: int) -> bool:
+    name, wrapped, strict, tag, quote = match.groups()
+    value = text[match.end() : end]
+    if strict:
+        if strict.isspace() and _OPTION_BEFORE.search(_before(lowered, match)):
+            strict = None
+        elif _SETTING.match(value):
+            return False
+    elif tag:
+        if not text.startswith("</", end):
+            return False
+    elif wrapped and not (name and _LINE_ENDS.match(text, end)):
+        return False
+    after = text[end : end + 1]
+    if not quote and (after in ("(", "[") or is_identifier(value)):
+        return False
+    if name:
+        if strict or name == "pass" or "\u3400" <= after <= "\u9fff":
+            return is_token(value, 8)
+        pair = "/" in value and _PAIR_BEFORE.search(_before(lowered, match)) is not None
+        return is_password(value, pair)
+    if is_uuid(value):
+        return not strict and "key" in match.group() and len(set(value)) > 8
+    return is_token(value, 16 if strict else 10)
+
+
+def _before(lowered: str, match: re.Match[str]) -> str:
+    return lowered[max(match.start() - 24, 0) : match.start()]
+
+
+def _named_kind(lowered: str, match: re.Match[str], length: int) -> str:
+    if match["password"]:
+        return "password"
+    if length == 40 and "secret" in (name := match.group()):
+        if "access" in name or "aws" in _before(lowered, match):
+            return "aws_secret_key"
+    return "secret"
+
+
+# What mail providers call 授权码 is sixteen letters.
+_MAIL_CODE = re.compile(
+    f"授[权權][码碼]{_BLANK}?(?:[:：=]|是|为)?{_BLANK}{{0,4}}([a-z]{{16}}|[A-Z]{{16}})(?![A-Za-z0-9_])"
+)
+
+
+def _mail_codes(text: str, lowered: str) -> Iterator[_Span]:
+    for match in _MAIL_CODE.finditer(text):
+        if not is_filler(match[1]):
+            yield *match.span(1), "secret"
+
+
+# --- SQL, HTTP, commands --------------------------------------------------------------------
+
+_SQL = re.compile("identified[ \t]+by[ \t]+(?:password[ \t]+)?(['\"])([!-~]{6,128}?)\\1")
+
+
+def _sql_passwords(text: str, lowered: str) -> Iterator[_Span]:
+    for match in _SQL.finditer(lowered):
+        start, end = match.span(2)
+        if is_password(text[start:end]):
+            yield start, end, "password"
+
+
+_BEARER = re.compile(r"bearer[ \t:]{1,4}([a-z0-9._~+/=-]{12,}+)")
+_BASIC = re.compile(
+    r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?basic[ \t]{1,4}([a-z0-9+/_-]{8,400}+={0,2})"
+)
+
+
+def _headers(text: str, lowered: str) -> Iterator[_Span]:
+    for match in _BEARER.finditer(lowered):
+        start, end = match.span(1)
+        if is_token(text[start:end].rstrip(".")):
+            yield start, end, "http_authorization"
+    for match in _BASIC.finditer(lowered):
+        start, end = match.span(1)
+        if _is_basic(text[start:end]):
+            yield start, end, "http_authorization"
+
+
+def _is_basic(value: str) -> bool:
+    """Whether a value is the base64 form of `user:password` (RFC 7617), and no placeholder."""
+    value = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
+    except ValueError:
+        return False
+    user, colon, password = plain.partition(":")
+    return bool(colon) and plain.isprintable() and not stands_in(user, password)
+
+
+_OPTION_P = re.compile(r"(?<=\s)-p\s{0,2}(['\"]?)([^\s'\"]{6,}+)")
+_OPTION_P_JOINED = re.compile(r"(?<=\s)-p(['\"]?)([^\s'\"]{6,}+)")
+_OPTION_A = re.compile(r"(?<=\s)(?:-a|--pass)\s{1,2}(['\"]?)([^\s'\"]{6,}+)")
+_OPTION_U = re.compile(r"(?<=\s)(?:-u|--user)[ =]?(['\"]?)[^\s:'\"]{1,64}:([^\s'\"]{6,}+)")
+# For MySQL's tools, `-p` and a space is no password.
+_TOOLS = {
+    "mysql": _OPTION_P_JOINED,
+    "mariadb": _OPTION_P_JOINED,
+    "redis-cli": _OPTION_A,
+    "curl": _OPTION_U,
+    "sshpass": _OPTION_P,
+    "docker login": _OPTION_P,
+    "podman login": _OPTION_P,
+    "mongo": _OPTION_P,
+    "winrm": _OPTION_P,
+    "mapexec": _OPTION_P,
+    "netexec": _OPTION_P,
+}
+# A line with one of the tools, as far as the tool's name.
+_TOOL = re.compile(rf"^[^\n]*?({'|'.join(_TOOLS)})", re.MULTILINE)
+
+
+def _commands(text: str, lowered: str) -> Iterator[_Span]:
+    """Passwords that a letter names among the options of a command."""
+    for match in _TOOL.finditer(lowered):
+        line_end = text.find("\n", match.end())
+        option = _TOOLS[match[1]]
+        for found in option.finditer(text, match.end(), len(text) if line_end < 0 else line_end):
+            if is_password(found[2]) and not is_identifier(found[2]):
+                yield *found.span(2), "password"
+
+
+#: Triggers in lower case, and what is called for a text that holds one of them.
+FINDERS: tuple[tuple[tuple[str, ...], _Finder], ...] = (
+    (("private key",), _private_keys),
+    *((triggers, _shape_finder(kind, pattern)) for kind, triggers, pattern in _SHAPES),
+    (("akia", "asia", "ltai", "akid"), _account_secrets),
+    (("@",), _address_passwords),
+    (("bearer", "basic "), _headers),
+    (
+        (
+            "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权", "授權",
+            "masterauth", "パスワード", "비밀번호",
+        ),
+        _named,
+    ),
+    (("授权", "授權"), _mail_codes),
+    (("identified",), _sql_passwords),
+    (tuple(_TOOLS), _commands),
+)  # fmt: skip

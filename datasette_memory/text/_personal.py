@@ -1,0 +1,164 @@
+"""Numbers that belong to a person in mainland China: see `secrets.find_personal`."""
+
+import re
+from collections.abc import Iterator
+
+_Span = tuple[int, int, str]
+
+
+def numbers(text: str) -> Iterator[_Span]:
+    """Start, end and class of identity cards, bank cards and mobile numbers, in no order."""
+    yield from _id_cards(text)
+    yield from _bank_cards(text)
+    yield from _phones(text)
+
+
+# --- identity cards -------------------------------------------------------------------------
+
+# GB 11643: region of six digits, date of birth, sequence, check digit.
+_ID_CARD = re.compile(
+    r"[1-8][0-9]{5}([ -]?)((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])\1([0-9]{3}[0-9Xx])"
+    "(?![0-9A-Za-z])"
+)
+# GB/T 2260
+_PROVINCES = frozenset(
+    "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65"
+    " 71 81 82 83".split()
+)
+_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _id_cards(text: str) -> Iterator[_Span]:
+    for match in _ID_CARD.finditer(text):
+        number = match.group().replace(" ", "").replace("-", "")
+        if (
+            number[:2] in _PROVINCES
+            and _is_date(int(match[2]), int(match[3]), int(match[4]))
+            and _check_digit(number) == number[17].upper()
+            and _starts_a_number(text, match.start())
+        ):
+            yield *match.span(), "id_card"
+
+
+def _is_date(year: int, month: int, day: int) -> bool:
+    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
+        return False
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return leap or (month, day) != (2, 29)
+
+
+def _check_digit(number: str) -> str:
+    """ISO 7064 MOD 11-2 over the first 17 digits."""
+    return "10X98765432"[sum(int(d) * weight for d, weight in zip(number, _WEIGHTS)) % 11]
+
+
+# --- bank cards -----------------------------------------------------------------------------
+
+_BANK_CARD = re.compile(
+    r"[2-69][0-9]{3}(?:[0-9]{9,15}+"  # in one
+    r"|([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{1,4}(?:\1[0-9]{3})?"  # in fours
+    "|[ -][0-9]{6}[ -][0-9]{5}"  # American Express
+    "|[0-9]{2}[ -][0-9]{10,13}+)"  # after the bank's six
+    "(?![0-9A-Za-z]|[.-][0-9])"
+)
+# Prefix and length as the card networks have them; what else is a card needs the word.
+_ISSUER = re.compile(
+    "62[0-9]{14,17}|4[0-9]{15}|5[1-5][0-9]{14}|3[47][0-9]{13}|35[2-8][0-9]{13}"
+    "|6(?:011|5[0-9]{2})[0-9]{12}"
+)
+_CARD_WORD = re.compile(
+    "[卡户戶]|银行|銀行|收款|[工农建中招交]行|(?<![a-z_])card|(?<![a-z])(?:visa|iban)(?![a-z])|mastercard",
+    re.IGNORECASE,
+)
+_DOUBLED = str.maketrans("0123456789", "0246813579")
+
+
+def _bank_cards(text: str) -> Iterator[_Span]:
+    line_end = -1
+    named = False
+    for match in _BANK_CARD.finditer(text):
+        start, end = match.span()
+        number = match.group().replace(" ", "").replace("-", "")
+        if not (_luhn(number) and _starts_a_number(text, start)):
+            continue
+        if not _ISSUER.fullmatch(number):
+            if start > line_end:
+                line_end = text.find("\n", start)
+                line_end = len(text) if line_end < 0 else line_end
+                line = text[text.rfind("\n", 0, start) + 1 : line_end]
+                named = _CARD_WORD.search(line) is not None
+            if not named:
+                continue
+        if not _is_something_else(text, start, end):
+            yield start, end, "bank_card"
+
+
+def _luhn(number: str) -> bool:
+    """ISO/IEC 7812-1, annex B; a repeated digit is nobody's number."""
+    total = sum(map(int, number[-2::-2].translate(_DOUBLED))) + sum(map(int, number[-1::-2]))
+    return total % 10 == 0 and number.count(number[0]) < len(number)
+
+
+# --- mobile numbers -------------------------------------------------------------------------
+
+_PHONE = re.compile(
+    "1[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
+)
+_COUNTRY = re.compile("(?:[+＋]|00)?86[ -]?$|[(（][+＋]?86[)）][ -]?$")
+
+
+def _phones(text: str) -> Iterator[_Span]:
+    for match in _PHONE.finditer(text):
+        start, end = match.span()
+        if text.find("86", max(start - 4, 0), start) >= 0:
+            if country := _COUNTRY.search(text[max(start - 7, 0) : start]):
+                start -= len(country.group())
+        if _starts_a_number(text, start) and not _is_something_else(text, start, end):
+            yield start, end, "phone"
+
+
+# --- what stands around a number ------------------------------------------------------------
+
+
+def _starts_a_number(text: str, at: int) -> bool:
+    """Whether a number begins at `at`, and is no part of a longer one, of a word or an amount."""
+    before = text[at - 1 : at] if at else ""
+    if before == "-":
+        return not text[max(at - 2, 0) : at - 1].isalnum()
+    return before not in ("_", ".", "#", "$") and not (before.isascii() and before.isalnum())
+
+
+# A number behind one of these is no card and no phone. In lower case; a letter in front of a Latin
+# word makes it another word.
+_SAID_LATIN = (
+    "id", "uid", "mid", "pid", "ts", "timestamp", "size", "count", "seq", "offset", "version",
+    "build", "hash", "trace", "span", "seed", "epoch", "row", "rows", "order", "qq", "isbn", "ean", "chr",
+)  # fmt: skip
+_SAID_HAN = ("编号", "单号", "流水", "流水号", "序号", "时间戳", "大小", "版本", "版本号", "qq号")
+_ADDRESS = re.compile(r"[^/:]*+://|[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++/")
+_LEADS = " \t\"'`:：=＝#是为)）]"
+_UNIT = re.compile(
+    "[ \t]?(?:bytes?|[KMG]?B(?![A-Za-z])|字节|[mnuμ]?s(?![A-Za-z])|毫秒|秒|行|条|次|个|元|rows?|tokens?)"
+)
+
+
+def _is_something_else(text: str, start: int, end: int) -> bool:
+    """Whether a number is said to be a count or an identifier, or stands in an address."""
+    if _UNIT.match(text, end):
+        return True
+    before = text[max(start - 160, 0) : start]
+    if before[-1:] in ("/", "=", "-", "&") and _ADDRESS.match(before.split()[-1]):
+        return True
+    said = before[-24:].rstrip(_LEADS)
+    lowered = said.lower().rstrip("0123456789.") if said[-1:].isdigit() else said.lower()
+    if lowered.endswith(_SAID_HAN):
+        return True
+    if not lowered.endswith(_SAID_LATIN):
+        return False
+    return any(
+        lowered.endswith(word)
+        and (not (letter := said[: len(lowered) - len(word)][-1:]).isascii() or not letter.isalpha()
+             or said[len(lowered) - len(word)].isupper())
+        for word in _SAID_LATIN
+    )

@@ -1,0 +1,136 @@
+"""What a value says about itself: credential, or reference, placeholder, name, code."""
+
+import re
+
+# More of a value than this is not needed to judge it.
+_JUDGED = 128
+
+# The patterns below are applied to a value in lower case.
+
+# Stands for a value, wherever in it this occurs.
+_PLACEHOLDER = re.compile(
+    r"change[-_ ]?(?:me|this|it)|your[-_ ]?[a-z]|example|placeholder|redacted|masked|dummy|sample"
+    r"|insert[-_ ]|replace[-_ ]?|xxx|\*\*\*|\.\.\.|…|\$[{(]|\{\{|%\(|[<>]|todo|fixme"
+)
+
+# A word for a secret with a number is a name for one: `password1`, `my_token_2`.
+_NAME = re.compile(
+    r"(?:(?:my|the|new|old|user|root|admin|db|test|some|app)[-_]?)?"
+    r"(?:pass(?:word|wd)?|pwd|pw|secret|token|api[-_]?key|key)s?[-_]?[0-9]{0,3}"
+)
+
+_EXTENSION = (
+    "asc|bak|cer|cfg|conf|crt|csv|db|docx?|env|gpg|gz|html?|ini|java|jks|jpe?g|js|json|kdbx|key"
+    "|log|md|p12|pdf|pem|pfx|php|png|pub|py|rb|rs|sh|sql|tgz|toml|tsx?|txt|xlsx?|xml|ya?ml|zip"
+)
+
+# Something else than a secret, by its shape; asked of values that hold more than letters and digits.
+_OTHER = re.compile(
+    rf"""
+      [~/.$*{{(\[<].*                                     # path, variable, anchor, code
+    | [a-z]:[\\/].* | \\\\.*                              # path on Windows
+    | [a-z][a-z0-9+.-]{{1,20}}://.*                       # URL
+    | .*\.(?:{_EXTENSION})(?::\d{{1,6}})?                 # file
+    | [\w.+-]++@[\w-]++(?:\.[\w-]++)*?\.[a-z]{{2,12}}     # mail address
+    | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)*+[(\[].*       # call, index
+    | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++              # attribute, host name
+    | (?:sha-?\d{{1,3}}|md5|pbkdf2\w*|bcrypt|argon2\w*|scrypt)[:$].*              # hash
+    | [0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}} # UUID
+    | \d{{4}}-\d\d-\d\d(?:[t_].*)?                        # date
+    | v?\d++(?:\.\d++)++(?:[-+.]?[a-z]++[.\d]*+)*+        # version
+    | [\d.]++:[\d:]++(?:/(?:tc|ud)p)?                     # address and port
+    """,
+    re.VERBOSE,
+)
+_AMOUNT = re.compile(
+    r"\d++(?:\.\d++)?(?:ms|s|secs?|mins?|h|hours?|d|days?|[kmgt]i?b?|bytes?|bits?|chars?|tokens?|x)"
+    r"|(?:\d++[dhms]){2,3}"
+)
+
+# A part of an algorithm's or a type's name: pbkdf2_sha256, AES-256-GCM, utf8mb4, int64.
+_TECHNICAL = re.compile(
+    r"(?:aes|argon|base|bcrypt|blake|bytes?|char|curve|des|dsa|ec|ed|es|float|gpt|hmac|hs|http|ipv|md"
+    r"|n?varchar|nchar|oauth|p|pbkdf|pkcs|porter|ps|ripemd|rs|rsa|scrypt|secp|sha|sm|ssh|str|string"
+    r"|tls|totp|u?int|unicode|utf|uuid|v|x)?[0-9]{0,4}"
+    r"(?:array|b|bit|cbc|ctr|d|encoded|gcm|hashed|hex|i|id|k1|mb[34]|ms|r1|salt|t|with|words?)?"
+)
+
+# These ask for the value as it is written.
+
+_JOINTS = re.compile(r"[-_/+.,:@]")
+# A part that reads like words: `session`, `deployKey2`, `APP2`, `2024`, `k8s`.
+_WORDS = re.compile("(?:[A-Z]?[a-z]{2,}|[A-Z]{2,})+[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
+_SNAKE = re.compile(
+    "[a-z]+[0-9]{0,2}(?:_(?:[a-z]+[0-9]{0,2}|[0-9]{1,2}))+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+)
+_LETTER = re.compile("[A-Za-z]")
+_DIGIT = re.compile("[0-9]")
+_UUID = re.compile("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+_FILLER = re.compile(r"example|placeholder|redacted|your[-_]|x{4}|\.\.\.")
+_STAND_IN = re.compile(r"\$.*|%[a-z(].*|.{0,3}|[A-Z_]+|[a-z]{1,16}[-_](?:pass(?:word|wd)?|pwd|pw)")
+
+
+def is_password(value: str, pair: bool = False) -> bool:
+    """Whether a value that a password's name points at holds letters and digits and reads like one.
+
+    `pair` lets `user/password` pass, which is otherwise a path.
+    """
+    if len(value) < 6:
+        return False
+    value = value[:_JUDGED]
+    lowered = value.lower()
+    if value.isalnum():
+        if value.isalpha() or value.isdigit() or _TECHNICAL.fullmatch(lowered):
+            return False
+    elif not (_DIGIT.search(value) and _LETTER.search(value)):
+        return False
+    if _PLACEHOLDER.search(lowered) or _NAME.fullmatch(lowered) or len(set(lowered)) < 4:
+        return False
+    if lowered[0].isdigit() and _AMOUNT.fullmatch(lowered):
+        return False
+    if value.isalnum():
+        return True
+    if _OTHER.fullmatch(lowered) or all(map(_TECHNICAL.fullmatch, _JOINTS.split(lowered))):
+        return False
+    return pair or "/" not in value or not reads_like_words(value)
+
+
+def is_token(value: str, least: int = 10) -> bool:
+    """Whether a value is no words, `least` characters or longer, and reads like a password."""
+    return len(value) >= least and not reads_like_words(value) and is_password(value)
+
+
+def reads_like_words(value: str) -> bool:
+    """Whether a value is made of words and small numbers, as names and paths are."""
+    return all(map(_WORDS.fullmatch, _JOINTS.split(value[:_JUDGED])))
+
+
+def is_identifier(value: str) -> bool:
+    """Whether a value without quotes is a name in code: `new_password2`, `DB_PASSWORD_1`."""
+    return "_" in value and _SNAKE.fullmatch(value[:_JUDGED]) is not None
+
+
+def is_uuid(value: str) -> bool:
+    """Whether a value is a UUID: as a rule an identifier."""
+    return _UUID.fullmatch(value) is not None
+
+
+def is_filler(value: str) -> bool:
+    """Whether a value of a vendor's shape merely shows the shape."""
+    value = value[:_JUDGED].lower()
+    kinds = set(value)
+    if len(kinds) < 16 and max(map(value.count, kinds)) * 2 > len(value):
+        return True
+    return _FILLER.search(value) is not None
+
+
+def stands_in(user: str, password: str) -> bool:
+    """Whether the password of an address only shows where one would stand."""
+    lowered = password.lower()
+    return (
+        password == user
+        or _STAND_IN.fullmatch(password) is not None
+        or _NAME.fullmatch(lowered) is not None
+        or _PLACEHOLDER.search(lowered) is not None
+    )

@@ -1,0 +1,240 @@
+"""The writing half of `Memory`: one change at a time, queued when it cannot be made now."""
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from . import durable
+from .changes import Change, Changes, NewCard
+from .errors import MemoryFault
+from .home import Home
+from .index.lock import vault_lock
+from .pending import Pending, Replay
+
+#: What `update` may change beside the body.
+EDITABLE = (
+    "title", "kind", "summary", "tags", "keywords", "aliases", "project", "confidence",
+    "sensitivity", "priority", "ttl", "valid_from", "valid_until",
+)  # fmt: skip
+
+
+class Writing:
+    """Changes to the cards of `home.vault`; see `Memory`, which is this and the reading half.
+
+    Every method gives a `Change` (its `status` says what happened), and raises MemoryFault when
+    nothing could be done and nothing could be kept for later. `by` names who asks: `{surface,
+    agent, session}`.
+    """
+
+    home: Home
+
+    def index(self, **options: Any):
+        """See `Memory.index`."""
+        raise NotImplementedError
+
+    def capture(
+        self,
+        title: str,
+        body: str,
+        *,
+        relates: Iterable[tuple[str, str]] = (),
+        on_conflict: str = "suffix",
+        reject_secrets: bool = False,
+        by: Mapping[str, str | None] | None = None,
+        **fields: Any,
+    ) -> Change:
+        """Write a new card into the vault, and index that card alone.
+
+        `fields` are those of `changes.NewCard`: kind, summary, tags, project, raw, ... The same
+        title and body as any card of the vault is `unchanged`. The same title with another body
+        is saved beside it with `conflict`, or refused with `on_conflict="reject"`. What looks
+        like a credential is reported, or refused with `reject_secrets`. A body that says next to
+        nothing is `rejected`.
+        """
+        new = NewCard(title, body, relates=_pairs(relates), **_tuples(fields))
+        arguments = {"new": asdict(new), "on_conflict": on_conflict, "reject_secrets": reject_secrets}
+        return self._change("capture", arguments, by)
+
+    def supersede(
+        self,
+        reference: str,
+        title: str,
+        body: str,
+        *,
+        relates: Iterable[tuple[str, str]] = (),
+        on_conflict: str = "suffix",
+        reject_secrets: bool = False,
+        by: Mapping[str, str | None] | None = None,
+        **fields: Any,
+    ) -> Change:
+        """Write a card that replaces another, because the fact has changed. Takes what `capture`
+        takes; kind and project are those of the old card unless given."""
+        new = NewCard(title, body, relates=_pairs(relates), **_tuples(fields))
+        arguments = {
+            "reference": reference,
+            "new": asdict(new),
+            "on_conflict": on_conflict,
+            "reject_secrets": reject_secrets,
+        }
+        return self._change("supersede", arguments, by)
+
+    def update(
+        self,
+        reference: str,
+        *,
+        body: str | None = None,
+        reject_secrets: bool = False,
+        by: Mapping[str, str | None] | None = None,
+        **changes: Any,
+    ) -> Change:
+        """Correct a card: the same reference, `version` + 1, the earlier text kept in evidence.
+
+        `changes` are those of `EDITABLE`; None or an empty value takes a field away.
+        """
+        if unknown := sorted(changes.keys() - set(EDITABLE)):
+            raise MemoryFault(
+                f"{unknown[0]!r} cannot be updated", f"what can: body, {', '.join(EDITABLE)}"
+            )
+        if body is None and not changes:
+            raise MemoryFault("there is nothing to update", "give a new body, title, tags, ...")
+        arguments = {
+            "reference": reference,
+            "changes": {key: _plain(value) for key, value in changes.items()},
+            "body": body,
+            "reject_secrets": reject_secrets,
+        }
+        return self._change("update", arguments, by)
+
+    def link(
+        self, reference: str, type: str, target: str, *, by: Mapping[str, str | None] | None = None
+    ) -> Change:
+        """Add the relation `type` from one card to another."""
+        return self._change("link", {"reference": reference, "type": type, "target": target}, by)
+
+    def unlink(
+        self, reference: str, type: str, target: str, *, by: Mapping[str, str | None] | None = None
+    ) -> Change:
+        """Take a relation away."""
+        arguments = {"reference": reference, "type": type, "target": target, "remove": True}
+        return self._change("link", arguments, by)
+
+    def forget(self, reference: str, *, by: Mapping[str, str | None] | None = None) -> Change:
+        """Move a card to the trash of the vault; `restore` brings it back."""
+        return self._change("forget", {"reference": reference}, by)
+
+    def restore(self, trash_path: str, *, by: Mapping[str, str | None] | None = None) -> Change:
+        """Bring a card back from the trash."""
+        return self._change("restore", {"trash_path": trash_path}, by)
+
+    def restore_version(
+        self, reference: str, version: int, *, by: Mapping[str, str | None] | None = None
+    ) -> Change:
+        """Make an earlier text of a card its present one, under a new version number."""
+        return self._change("restore_version", {"reference": reference, "version": version}, by)
+
+    def sync_pending(self) -> Replay:
+        """Make the changes that could not be made before, the oldest first."""
+        pending = Pending(self._pending_folder)
+        if not pending.paths():
+            return Replay()
+
+        def perform(change: str, arguments: dict[str, Any]) -> dict[str, object]:
+            by = arguments.pop("by", None)
+            try:
+                return self._perform(change, arguments, by).to_dict()
+            finally:
+                arguments["by"] = by
+
+        return pending.replay(perform)
+
+    # Inside
+
+    @property
+    def _pending_folder(self) -> Path:
+        return self.home.home / "pending"
+
+    def _change(
+        self, change: str, arguments: dict[str, Any], by: Mapping[str, str | None] | None
+    ) -> Change:
+        """Make a change now, or keep it for later when the system does not let it."""
+        try:
+            return self._perform(change, arguments, by)
+        except OSError as error:
+            reason = f"{error.filename or self.home.vault}: {error.strerror or error}"
+            try:
+                kept = Pending(self._pending_folder).add(
+                    change, arguments | {"by": dict(by or {})}, reason
+                )
+            except OSError as second:
+                raise MemoryFault(
+                    f"nothing could be written: {reason}; nor kept for later: "
+                    f"{second.strerror or second}",
+                    "free some space or mend the permissions, and do it again: it is lost",
+                ) from error
+            result = Change("pending", reason=reason, pending_path=str(kept))
+            result.hint = "memory sync-pending makes it when that is mended"
+            return result
+
+    def _perform(
+        self, change: str, arguments: Mapping[str, Any], by: Mapping[str, str | None] | None
+    ) -> Change:
+        arguments = dict(arguments)
+        if "new" in arguments:
+            new = dict(arguments["new"])
+            relates = _pairs(new.pop("relates", ()))
+            arguments["new"] = NewCard(**_tuples(new), relates=relates)
+        if change not in _CHANGES:
+            raise MemoryFault(f"{change!r} is no change that is known here")
+        home = self.home.home
+        durable.make_folder(home)
+        with vault_lock(home, self._clean):
+            self._ready()
+            return getattr(Changes(self.home, by or {}), change)(**arguments)
+
+    def _ready(self) -> None:
+        """The vault is there, and the index has seen it: numbers and titles are known."""
+        if not self.home.vault.is_dir():
+            durable.make_folder(self.home.vault)
+        from .index.seen import has_seen
+        from .sources import VAULT
+
+        if not has_seen(self.home.db, VAULT):
+            with contextlib.suppress(MemoryFault):
+                self.index()
+
+    def _clean(self) -> None:
+        """Take away what changes left that were cut short."""
+        for folder in (self.home.vault, self.home.home / "evidence", self._pending_folder):
+            durable.sweep(folder, deep=True)
+        durable.sweep(self.home.home)
+        durable.sweep(self.home.home / "ledger")
+
+
+_CHANGES = frozenset(
+    {"capture", "supersede", "update", "link", "forget", "restore", "restore_version"}
+)
+
+
+def _pairs(relates: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(type), str(target)) for type, target in relates)
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, words with commas between as lists of words."""
+    found = dict(fields)
+    for name in ("tags", "keywords", "aliases"):
+        if name in found:
+            found[name] = tuple(_words(found[name]))
+    return found
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = value.replace("，", ",").replace("、", ",").split(",")
+    return [word for word in (str(one).strip() for one in value or ()) if word]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, (tuple, set, frozenset)) else value
