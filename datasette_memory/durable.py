@@ -59,9 +59,16 @@ def write_whole(path: Path, data: bytes, *, exclusive: bool = False) -> None:
     link to the file that is replaced. Raises OSError: FileExistsError when `exclusive` and the
     name is taken, by whatever, and PermissionError when the file that is there is read-only. The
     old contents then stand as they were, unless what failed came after the new ones had the name:
-    those stand then, whole, and may not outlive a power cut. No temporary file is left.
+    those stand then, whole, and may not outlive a power cut. No temporary file is left. The error's
+    `filename` is the path, at whatever step it came up.
     """
-    path, mode = _target(os.fspath(path), exclusive)
+    path = os.fspath(path)
+    with _told_of(path):
+        _write_whole(path, data, exclusive)
+
+
+def _write_whole(path: str, data: bytes, exclusive: bool) -> None:
+    path, mode = _target(path, exclusive)
     folder = os.path.dirname(path) or "."
     temporary = os.path.join(folder, _temporary_name())
     descriptor = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -94,6 +101,11 @@ def append_line(path: Path, line: bytes, *, sync: bool = True) -> None:
     if b"\n" in line:
         raise ValueError("a line must not hold a line end")
     path = os.fspath(path)
+    with _told_of(path):
+        _append_line(path, line, sync)
+
+
+def _append_line(path: str, line: bytes, sync: bool) -> None:
     descriptor = _open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         with _locked(descriptor) as alone:
@@ -222,6 +234,18 @@ def _target(path: str, exclusive: bool) -> tuple[str, int | None]:
     if not status.st_mode & 0o222:
         raise PermissionError(errno.EACCES, "the file is read-only", path)
     return path, stat.S_IMODE(status.st_mode)
+
+
+@contextlib.contextmanager
+def _told_of(path: str) -> Iterator[None]:
+    """An error tells of the path that the caller knows, not of a temporary file or of none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        if error.filename2 is not None:
+            del error.filename2
+        raise
 
 
 def _error(kind: type[OSError], number: int, path: str) -> OSError:

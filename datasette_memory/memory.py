@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -80,26 +80,35 @@ class Memory(Writing):
         since: str | None = None,
         superseded: bool = False,
         secret: bool = False,
+        as_of: str | None = None,
+        by: Mapping[str, str | None] | None = None,
     ) -> SearchResult:
         """The cards that answer `query`, best first; see `search.tiers` for the order.
 
         `limit` is clamped to 1..20. `superseded` lets replaced cards in. `secret` searches the
-        cards that are kept out of the index, and those alone, by reading their files.
+        cards that are kept out of the index, and those alone, by reading their files. `as_of`
+        takes the cards that held on a day, replaced ones too, and ranks them by their present
+        text. A search that finds nothing leaves a gap in the ledger.
         """
-        filters = Filters(kind, source, project, tuple(tags), since)
+        moment = _day(as_of)
+        filters = Filters(kind, source, project, tuple(tags), since, moment and moment.isoformat())
         with self._secret_index() if secret else self._reading() as connection:
-            return SQLiteSearcher(connection).search(
-                query, limit=limit, filters=filters, superseded=superseded
+            result = SQLiteSearcher(connection).search(
+                query, limit=limit, filters=filters, superseded=superseded or moment is not None
             )
+        if not result.hits and not secret:
+            self._tell("gap", by, query=" ".join(query.split())[:200])
+        return result
 
     def show(
         self, reference: str, *, offset: int = 0, max_chars: int = MAX_CHARS, full: bool = False,
-        secret: bool = False,
+        secret: bool = False, as_of: str | None = None,
+        by: Mapping[str, str | None] | None = None,
     ) -> Shown:  # fmt: skip
         """A card by ref, row id, path or exact title, and a window of its text.
 
         Counts as a read. `secret` looks among the cards outside the index when the index has none.
-        Raises NotFound, or Ambiguous when several cards answer.
+        `as_of` gives the text of that day. Raises NotFound, or Ambiguous when several cards answer.
         """
         with self._reading() as connection:
             try:
@@ -111,10 +120,109 @@ class Memory(Writing):
         if card is None:
             with self._secret_index() as connection:
                 card = self._find(connection, reference)
-        else:
-            self._record_read(int(card["id"]))
+        elif as_of is None:
+            self._record_read(card, by)
+        if as_of is not None:
+            card = self._as_of(card, as_of)
         text = str(card.pop("body"))
         return Shown(card, window(text, offset, max_chars, full))
+
+    def history(self, reference: str) -> dict[str, object]:
+        """What happened to a card: `{ref, path, version, events}`, the oldest event first.
+
+        An event with `before` has the earlier text in the evidence under that hash;
+        `restore_version` brings it back by its `version_before`.
+        """
+        from .ledger.reader import merge
+
+        with self._reading() as connection:
+            card = self._find(connection, reference)
+        events = [
+            {"t": event.t, "kind": event.kind, "by": event.by, "path": event.path, **event.data}
+            for event, _ in merge(self.home.home / "ledger")
+            if event.kind != "read" and event.source == card["source"]
+            and (event.ref == card["ref"] or event.path == card["path"])
+        ]  # fmt: skip
+        return {
+            "ref": card["ref"],
+            "path": card["path"],
+            "title": card["title"],
+            "version": card["version"],
+            "events": events,
+        }
+
+    def raw(
+        self, reference: str, *, offset: int = 0, max_chars: int = MAX_CHARS, part: int = 1,
+        by: Mapping[str, str | None] | None = None,
+    ) -> dict[str, object]:  # fmt: skip
+        """A window of the long original that is kept beside a card; `part` counts from 1.
+
+        Raises NotFound when the card has none.
+        """
+        from .evidence.store import EvidenceStore, safe_reference
+
+        safe_reference(reference)
+        with self._reading() as connection:
+            card = self._find(connection, reference)
+        kept = card["refs"].get("evidence", []) if isinstance(card["refs"], dict) else []
+        kept = [kept] if isinstance(kept, str) else kept
+        if not 1 <= part <= len(kept):
+            raise NotFound(
+                f"{card['ref']} has no raw text" + (f" number {part}" if kept else ""),
+                "a card gets one with `memory capture --raw FILE`",
+            )
+        store = EvidenceStore(self.home.home / "evidence")
+        shown = store.window(str(kept[part - 1]), offset, max_chars)
+        self._record_read(card, by)
+        return {
+            "ref": card["ref"],
+            "title": card["title"],
+            "sha256": kept[part - 1],
+            "part": part,
+            "parts": len(kept),
+            **shown.to_dict(),
+        }
+
+    def related(
+        self, reference: str, *, depth: int = 1, as_of: str | None = None
+    ) -> dict[str, object]:
+        """The cards that hang together with one: `{ref, title, depth, count, cards}`.
+
+        Each has the link by which it was reached first: `type`, `outgoing`, and `via`, the card
+        before it. `as_of` takes the links of that day.
+        """
+        from .index import graph
+
+        moment = _day(as_of)
+        with self._reading() as connection:
+            card = self._find(connection, reference)
+            edges = None if moment is None else self._edges_then(connection, moment)
+            found = graph.walk(connection, int(card["id"]), depth, edges)
+            cards = []
+            for one in found:
+                other, via = read.card(connection, one.id), read.card(connection, one.via)
+                cards.append(
+                    {
+                        "id": one.id,
+                        "ref": other["ref"],
+                        "title": other["title"],
+                        "kind": other["kind"],
+                        "source": other["source"],
+                        "path": other["path"],
+                        "depth": one.depth,
+                        "type": one.type,
+                        "outgoing": one.outgoing,
+                        "via": via["ref"],
+                        "superseded_by": other["superseded_by"],
+                    }
+                )
+        return {
+            "ref": card["ref"],
+            "title": card["title"],
+            "depth": depth,
+            "count": len(cards),
+            "cards": cards,
+        }
 
     def stats(self) -> read.Stats:
         """Figures of the index."""
@@ -236,20 +344,85 @@ class Memory(Writing):
         if len(ids) > 1:
             candidates = read.titles(connection, ids)
             raise Ambiguous(f"{len(ids)} cards answer to {reference!r}", candidates)
-        card = read.card(connection, ids[0])
-        for column in ("tags", "keywords", "aliases", "refs", "extra"):
-            card[column] = json.loads(str(card[column]))
+        card = _decoded(read.card(connection, ids[0]))
         card["expired"] = is_expired(card["created"], card["ttl"], card["valid_until"])
         return card
 
-    def _record_read(self, id: int) -> None:
+    def _record_read(self, card: Mapping[str, object], by: Mapping[str, str | None] | None) -> None:
         """A read is counted as well as can be; no reader has to wait for it or hear of it."""
-        moment = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        if not self._tell("read", by, card):
+            return
+        moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        moment = moment.replace("+00:00", "Z")
         with contextlib.suppress(sqlite3.Error, OSError):
             uri = self.db.absolute().as_uri() + "?mode=rw"
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.2)) as connection:
                 with connection:
-                    read.record_read(connection, id, moment)
+                    read.record_read(connection, int(str(card["id"])), moment)
+
+    def _tell(
+        self,
+        kind: str,
+        by: Mapping[str, str | None] | None,
+        card: Mapping[str, object] | None = None,
+        **data: object,
+    ) -> bool:
+        """Put an event into the ledger of the home, without complaint where that cannot be; says
+        whether it is there. Another index than the home's has no ledger."""
+        if not self._is_own():
+            return False
+        from .ledger.writer import Ledger
+
+        place = {key: str(card[key]) for key in ("ref", "source", "path")} if card else {}
+        with contextlib.suppress(OSError, ValueError):
+            Ledger(self.home.home / "ledger").append(
+                kind, by=dict(by or {}), sync=False, **place, **data
+            )
+            return True
+        return False
+
+    def _as_of(self, card: dict[str, object], as_of: str) -> dict[str, object]:
+        """The card as it was on a day. Raises NotFound when it was not there yet."""
+        from .evidence.store import EvidenceStore
+        from .index.rows import card_row
+        from .past import look_back
+        from .vault.card import parse_card
+
+        past = look_back(self.home.home / "ledger", _day(as_of))
+        if not past.was_there(card):
+            raise NotFound(f"{card['ref']} was not there yet on {as_of}")
+        text = past.text(str(card["ref"]), EvidenceStore(self.home.home / "evidence"))
+        if text is None:
+            return card
+        path = str(card["path"])
+        old = parse_card(text.encode(), path)
+        row = card_row(old, int(str(card["id"])), str(card["source"]), path, 0)
+        return card | _decoded(row) | {"superseded_by": old.superseded_by}
+
+    def _edges_then(self, connection, moment: datetime) -> list:
+        """The links between cards as they were at `moment`."""
+        from .evidence.store import EvidenceStore
+        from .index import graph
+        from .past import look_back
+        from .vault.card import parse_card
+
+        past = look_back(self.home.home / "ledger", moment)
+        evidence = EvidenceStore(self.home.home / "evidence")
+        there, edges = set(), []
+        changed = set()
+        for id, ref, source, path, created in connection.execute(
+            "select id, ref, source, path, created from cards"
+        ).fetchall():
+            if past.was_there({"ref": ref, "created": created}):
+                there.add(id)
+            text = past.text(ref, evidence) if source == "vault" else None
+            if text is not None:
+                changed.add(id)
+                edges += graph.edges_of(
+                    connection, parse_card(text.encode(), path), id, source, path
+                )
+        edges += [edge for edge in graph.all_edges(connection) if edge.source not in changed]
+        return [edge for edge in edges if edge.source in there and edge.target in there]
 
     def _is_own(self) -> bool:
         """Whether the index is the one that the home has by itself, under whatever name."""
@@ -337,3 +510,17 @@ class Memory(Writing):
                     result = sync(connection, sources, progress)
                 finish(connection, sources, result)
         return result
+
+
+def _decoded(row: dict[str, object]) -> dict[str, object]:
+    """A row of `cards` with its JSON columns as what they hold."""
+    columns = ("tags", "keywords", "aliases", "refs", "extra")
+    return row | {column: json.loads(str(row[column])) for column in columns}
+
+
+def _day(as_of: str | None) -> datetime | None:
+    if as_of is None:
+        return None
+    from .past import parse_day
+
+    return parse_day(as_of)

@@ -1,17 +1,19 @@
 """The writing half of `Memory`: one change at a time, queued when it cannot be made now."""
 
+# What writing needs is imported where it is used: reading must not pay for it.
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import durable
-from .changes import Change, Changes, NewCard
 from .errors import MemoryFault
 from .home import Home
-from .index.lock import vault_lock
-from .pending import Pending, Replay
+
+if TYPE_CHECKING:
+    from .changes import Change, NewCard
+    from .pending import Pending, Replay
 
 #: What `update` may change beside the body.
 EDITABLE = (
@@ -53,7 +55,7 @@ class Writing:
         like a credential is reported, or refused with `reject_secrets`. A body that says next to
         nothing is `rejected`.
         """
-        new = NewCard(title, body, relates=_pairs(relates), **_tuples(fields))
+        new = _new_card(title=title, body=body, relates=relates, **fields)
         arguments = {"new": asdict(new), "on_conflict": on_conflict, "reject_secrets": reject_secrets}
         return self._change("capture", arguments, by)
 
@@ -71,7 +73,7 @@ class Writing:
     ) -> Change:
         """Write a card that replaces another, because the fact has changed. Takes what `capture`
         takes; kind and project are those of the old card unless given."""
-        new = NewCard(title, body, relates=_pairs(relates), **_tuples(fields))
+        new = _new_card(title=title, body=body, relates=relates, **fields)
         arguments = {
             "reference": reference,
             "new": asdict(new),
@@ -124,6 +126,19 @@ class Writing:
         """Move a card to the trash of the vault; `restore` brings it back."""
         return self._change("forget", {"reference": reference}, by)
 
+    def trashed(self) -> list[dict[str, object]]:
+        """What is in the trash, the latest first: `{trash_path, path, trashed}`."""
+        from .vault.writer import Vault
+
+        return [
+            {
+                "trash_path": item.trash_path,
+                "path": item.path,
+                "trashed": item.when.isoformat(timespec="seconds"),
+            }
+            for item in Vault(self.home.vault).trashed()
+        ]
+
     def restore(self, trash_path: str, *, by: Mapping[str, str | None] | None = None) -> Change:
         """Bring a card back from the trash."""
         return self._change("restore", {"trash_path": trash_path}, by)
@@ -136,9 +151,7 @@ class Writing:
 
     def sync_pending(self) -> Replay:
         """Make the changes that could not be made before, the oldest first."""
-        pending = Pending(self._pending_folder)
-        if not pending.paths():
-            return Replay()
+        pending = self._pending()
 
         def perform(change: str, arguments: dict[str, Any]) -> dict[str, object]:
             by = arguments.pop("by", None)
@@ -151,22 +164,23 @@ class Writing:
 
     # Inside
 
-    @property
-    def _pending_folder(self) -> Path:
-        return self.home.home / "pending"
+    def _pending(self) -> Pending:
+        from .pending import Pending
+
+        return Pending(self.home.home / "pending")
 
     def _change(
         self, change: str, arguments: dict[str, Any], by: Mapping[str, str | None] | None
     ) -> Change:
         """Make a change now, or keep it for later when the system does not let it."""
+        from .changes import Change
+
         try:
             return self._perform(change, arguments, by)
         except OSError as error:
             reason = f"{error.filename or self.home.vault}: {error.strerror or error}"
             try:
-                kept = Pending(self._pending_folder).add(
-                    change, arguments | {"by": dict(by or {})}, reason
-                )
+                kept = self._pending().add(change, arguments | {"by": dict(by or {})}, reason)
             except OSError as second:
                 raise MemoryFault(
                     f"nothing could be written: {reason}; nor kept for later: "
@@ -180,11 +194,13 @@ class Writing:
     def _perform(
         self, change: str, arguments: Mapping[str, Any], by: Mapping[str, str | None] | None
     ) -> Change:
+        from . import durable
+        from .changes import Changes
+        from .index.lock import vault_lock
+
         arguments = dict(arguments)
         if "new" in arguments:
-            new = dict(arguments["new"])
-            relates = _pairs(new.pop("relates", ()))
-            arguments["new"] = NewCard(**_tuples(new), relates=relates)
+            arguments["new"] = _new_card(**arguments["new"])
         if change not in _CHANGES:
             raise MemoryFault(f"{change!r} is no change that is known here")
         home = self.home.home
@@ -195,18 +211,20 @@ class Writing:
 
     def _ready(self) -> None:
         """The vault is there, and the index has seen it: numbers and titles are known."""
-        if not self.home.vault.is_dir():
-            durable.make_folder(self.home.vault)
+        from . import durable
         from .index.seen import has_seen
         from .sources import VAULT
 
+        durable.make_folder(self.home.vault)
         if not has_seen(self.home.db, VAULT):
             with contextlib.suppress(MemoryFault):
                 self.index()
 
     def _clean(self) -> None:
         """Take away what changes left that were cut short."""
-        for folder in (self.home.vault, self.home.home / "evidence", self._pending_folder):
+        from . import durable
+
+        for folder in (self.home.vault, self.home.home / "evidence", self._pending().folder):
             durable.sweep(folder, deep=True)
         durable.sweep(self.home.home)
         durable.sweep(self.home.home / "ledger")
@@ -215,6 +233,17 @@ class Writing:
 _CHANGES = frozenset(
     {"capture", "supersede", "update", "link", "forget", "restore", "restore_version"}
 )
+
+
+def _new_card(*, relates: Iterable[Iterable[str]] = (), **fields: Any) -> NewCard:
+    """A NewCard from what a caller or a pending record gives; raises MemoryFault for what is no
+    field of it."""
+    from .changes import NewCard
+
+    try:
+        return NewCard(relates=_pairs(relates), **_tuples(fields))
+    except TypeError as error:
+        raise MemoryFault(f"a card cannot be made of this: {error}") from None
 
 
 def _pairs(relates: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:

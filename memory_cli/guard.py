@@ -17,6 +17,8 @@ NO_RESULT = 1
 FAULT = 2
 INTERRUPTED = 130
 
+_JSON = "memory_cli.json"
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a line on what it left behind."""
@@ -30,10 +32,13 @@ class GuardedCommand(click.Command):
             parent is not None and isinstance(parent.obj, Settings) and parent.obj.json
         )
         with guarded(json):
-            return super().make_context(info_name, args, parent, **extra)
+            context = super().make_context(info_name, args, parent, **extra)
+        # A group has not looked at what stands behind the name of a command, which may be wrong.
+        context.meta[_JSON] = json
+        return context
 
     def invoke(self, ctx):
-        with guarded(ctx.ensure_object(Settings).json):
+        with guarded(ctx.meta[_JSON] or ctx.ensure_object(Settings).json):
             return super().invoke(ctx)
 
 
@@ -115,6 +120,8 @@ def _explain(error: BaseException) -> tuple[dict[str, object], list[str], int]:
         text = error.format_message().rstrip(".")
         context = getattr(error, "ctx", None)
         hint = f"see `{context.command_path} --help`" if context else ""
+        if getattr(error, "command_name", None) == "import":
+            hint = "folders are imported by a program of its own: memory-import FOLDER"
         if isinstance(error, click.NoSuchOption) and context and context.info_name == "search":
             hint = "words that begin with - stand after --, as in: memory search -- -n"
     elif isinstance(error, OSError) and not _is_sqlite_error(error):
@@ -128,8 +135,7 @@ def _explain(error: BaseException) -> tuple[dict[str, object], list[str], int]:
         text = f"unexpected {type(error).__name__}: {error}"
         hint = "please report this, with what MEMORY_DEBUG=1 shows"
     text = " ".join(text.split("\n")).strip()
-    hint, *rest = hint.split("\n")
-    return {"error": text, "hint": "\n".join([hint, *rest]), **more}, lines, code
+    return {"error": text, "hint": hint, **more}, lines, code
 
 
 def _explain_os_error(error: OSError) -> tuple[str, str]:

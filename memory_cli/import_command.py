@@ -9,7 +9,7 @@ import click
 
 from .guard import GuardedCommand, Interrupted
 from .options import HELP, Settings, common_options, version_option
-from .output import Style, is_terminal, prepare_streams, write, write_error, write_json
+from .output import Style, is_terminal, one_line, prepare_streams, write, write_error, write_json
 
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _MAGIC = b"SQLite format 3\x00"
@@ -33,7 +33,7 @@ _MAGIC = b"SQLite format 3\x00"
     help="Skip larger files.  [default: 2097152, 2 MiB]",
 )
 @click.option("--rebuild", is_flag=True, help="Build the index anew from all of its sources.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only what asks for attention.")
 @common_options
 @version_option("memory-import")
 @click.pass_context
@@ -169,10 +169,13 @@ def _progress(shown: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def finish(result, settings: Settings, db: object, quiet: bool) -> None:
-    """Say what a sync did, on stdout."""
+    """Say what a sync did, on stdout; when `quiet`, only what asks for attention, on stderr."""
     if settings.json:
         write_json(result.to_dict())
-    elif not quiet:
+    elif quiet:
+        for note in result.notes:
+            write_error(one_line(f"note: {note}"))
+    else:
         from .summary import summary
 
         write(summary(result, db, Style(sys.stdout)))

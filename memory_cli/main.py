@@ -73,7 +73,7 @@ def paths_command(settings):
 
 @cli.command("index", short_help="Bring the index in step with the files.", context_settings=HELP)
 @click.option("--rebuild", is_flag=True, help="Build it anew beside the old one and swap it in.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only what asks for attention.")
 @common_options
 @click.pass_obj
 def index_command(settings, rebuild, quiet):
@@ -112,7 +112,9 @@ def index_command(settings, rebuild, quiet):
 @click.option("--secret", is_flag=True, help="Search the secret cards, and those alone.")
 @common_options
 @click.pass_context
-def search_command(context, words, limit, kind, source, project, tag, tags, since, superseded, secret):
+def search_command(
+    context, words, limit, kind, source, project, tag, tags, since, superseded, secret
+):
     """Find the cards that answer QUERY, best first.
 
     Names, identifiers and keywords find more than whole questions. Every hit says how it
@@ -123,7 +125,7 @@ def search_command(context, words, limit, kind, source, project, tag, tags, sinc
     Examples:
       memory search 阿里云 私钥
       memory search 'why did we choose sqlite' -n 3
-      memory search userById --kind code_change --since 90d
+      memory search userById --kind code_change --since 2026-03-01
       memory search 端口 --tags 运维,网络 --project infra --json
       echo 备份 | memory search -
       memory search -- --rebuild
@@ -155,8 +157,7 @@ def search_command(context, words, limit, kind, source, project, tag, tags, sinc
 
 def _query(words: tuple[str, ...]) -> str:
     if words == ("-",):
-        stdin = click.get_binary_stream("stdin")
-        return stdin.read(_STDIN_BYTES).decode("utf-8", "replace").strip()
+        return sys.stdin.buffer.read(_STDIN_BYTES).decode("utf-8-sig", "replace").strip()
     return readable(" ".join(words))
 
 
@@ -180,11 +181,14 @@ def _opened(settings: Settings):
 
 
 def _first_commands(settings: Settings) -> str:
-    """The two ways to get cards."""
-    return (
-        "make one with one of these:\n"
-        f"  {settings.command('memory-import', ['FOLDER'])}    import a folder of Markdown\n"
-        f"  {settings.command('memory', ['index'])}    index the vault and the sources"
+    """The two ways to get cards, each a command and what it does."""
+    ways = {
+        settings.command("memory-import", ["FOLDER"]): "import a folder of Markdown",
+        settings.command("memory", ["index"]): "index the vault and the sources in config.json",
+    }
+    width = max(map(len, ways)) + 3
+    return "get cards with one of these:" + "".join(
+        f"\n  {command.ljust(width)}{what}" for command, what in ways.items()
     )
 
 
@@ -197,7 +201,7 @@ def _say_none(result, memory, settings: Settings) -> None:
         )
         return
     notice = f" {one_line(result.notice)}" if result.notice else ""
-    write_error(f"No card answers {one_line(result.query)!r}.{notice}")
+    write_error(f"No card answers '{one_line(result.query)}'.{notice}")
 
 
 @cli.command("show", short_help="Read a card.", context_settings=HELP)
@@ -236,9 +240,10 @@ def show_command(settings, reference, offset, max_chars, full):
         return
     from . import present
 
-    words = ["show", *(["--"] if reference.startswith("-") else []), reference]
+    words = ["show", "--offset", str(shown.window.next_offset)]
     if max_chars != 20_000:
-        words[1:1] = ["--max-chars", str(max_chars)]
+        words += ["--max-chars", str(max_chars)]
+    words += ["--", reference] if reference.startswith("-") else [reference]
     write(present.card(shown, settings.command("memory", words), Style(sys.stdout)))
 
 
@@ -264,8 +269,21 @@ def stats_command(settings):
 
 
 @cli.command("serve", short_help="Browse the cards in Datasette.", context_settings=HELP)
-@click.option("--port", metavar="PORT", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port.")
-@click.option("--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Address; 0.0.0.0 lets other computers in.")
+@click.option(
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="Port.",
+)
+@click.option(
+    "--host",
+    metavar="HOST",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address; 0.0.0.0 lets other computers in.",
+)
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
 @click.option("--metadata", metavar="FILE", help="Another configuration than the ready one.")
 @common_options

@@ -1,5 +1,6 @@
-"""What people read: hits, a card, figures and paths as safe lines of text. No I/O but `exists()`."""
+"""What people read: hits, a card, figures and paths as safe lines of text."""
 
+import os
 from collections.abc import Iterable, Mapping
 
 from .output import Style, marked, one_line, safe
@@ -33,11 +34,12 @@ def _hit(number: int, hit, style: Style) -> str:
 
 
 def card(shown, next_command: str, style: Style) -> str:
-    """A `Shown`: a header, the window of its text, and how to see the rest."""
+    """A `Shown`: a header, the window of its text, and what is left, with the command for it."""
     lines = [style.title(one_line(str(shown.card["title"])))]
     lines += _header(shown.card, style)
     window = shown.window
-    lines += ["", safe(window.text).rstrip("\n")] if window.text else []
+    if text := safe(window.text).strip("\n"):
+        lines += ["", text]
     end = _end(window, next_command)
     return "\n".join([*lines, "", style.dim(end)] if end else lines)
 
@@ -63,17 +65,20 @@ def _header(card: Mapping[str, object], style: Style) -> Iterable[str]:
     yield style.dim(" · ".join(one_line(fact) for fact in facts))
     if tags := card["tags"]:
         yield style.dim(one_line("tags " + ", ".join(map(str, tags))))
-    if card["superseded_by"]:
-        yield style.warn(one_line(f"superseded by {card['superseded_by']}"))
     if card["expired"]:
         yield style.warn("expired")
+    said = []
     for relation in card["relations"]:
-        if relation["type"] == "superseded_by" and relation["target"] == card["superseded_by"]:
-            continue
-        name = relation["type"].replace("_", " ")
         title = relation["title"]
         told = "no such card" if title is None else title
-        yield style.dim(one_line(f"{name} {relation['target']} ({told})"))
+        said.append((relation["type"], relation["target"], f" ({told})"))
+    replacement = ("superseded_by", card["superseded_by"])
+    if card["superseded_by"] and replacement not in [link[:2] for link in said]:
+        said.insert(0, (*replacement, ""))
+    # A relation may stand in the frontmatter and in the text.
+    for type, target, told in dict.fromkeys(said):
+        line = one_line(f"{type.replace('_', ' ')} {target}{told}")
+        yield style.warn(line) if type == "superseded_by" else style.dim(line)
 
 
 def _end(window, next_command: str) -> str:
@@ -84,7 +89,7 @@ def _end(window, next_command: str) -> str:
         left = window.length - at
         return (
             f"{window.returned:,} of {length} characters shown, {left:,} left; "
-            f"next offset {at}:\n  {next_command} --offset {at}"
+            f"next offset {at}:\n  {next_command}"
         )
     if window.offset and not window.returned:
         return f"Nothing left: the text has {length} characters."
@@ -131,7 +136,7 @@ def paths(home, style: Style) -> str:
     rows = []
     for name in ("home", "db", "vault", "config"):
         path = getattr(home, name)
-        remarks = [] if path.exists() else ["not there yet"]
+        remarks = [] if os.path.exists(path) else ["not there yet"]
         if name in home.decided:
             decided = home.decided[name]
             remarks.insert(0, _DECIDED.get(decided, f"from {decided}"))

@@ -84,13 +84,22 @@ def _paths(reference: str, roots: Iterable[tuple[str, str]]) -> list[tuple[str |
     if slash:
         ways.append((source, rest))
     # As it is written, and where links lead: the root of a source is without links.
-    for place in dict.fromkeys((os.path.abspath(reference), os.path.realpath(reference))):
+    for place in _places(reference):
         for name, root in roots:
             if place == root:
                 ways.append((name, Path(place).name))
             elif Path(place).is_relative_to(root):
                 ways.append((name, Path(place).relative_to(root).as_posix()))
     return [(source, unicodedata.normalize("NFC", path)) for source, path in ways]
+
+
+def _places(reference: str) -> list[str]:
+    """Where in the file system a reference may lie; nowhere if its names cannot be there."""
+    try:
+        places = os.path.abspath(reference), os.path.realpath(reference)
+    except (OSError, ValueError):
+        return []
+    return list(dict.fromkeys(places))
 
 
 def card(connection, id: int) -> dict[str, object]:

@@ -57,6 +57,14 @@ TRIGGERS = {
     "cards_fts_insert": f"after insert on cards begin {_INSERT}; end",
     "cards_fts_delete": f"after delete on cards begin {_DELETE}; end",
     "cards_fts_update": f"after update of {_INDEXED} on cards begin {_DELETE}; {_INSERT}; end",
+    # What the foreign keys do too, but most programs that write to SQLite have them off.
+    "cards_delete": "after delete on cards begin "
+    + "".join(
+        f"delete from {table} where card_id = old.id; "
+        for table in ("tags", "links", "names", "card_stats")
+    )
+    + "update links set target_id = null where target_id = old.id; "
+    "update files set card_id = null where card_id = old.id; end",
 }
 
 #: For an import, which writes many rows at once and is a fifth faster without the triggers.

@@ -10,16 +10,28 @@ from ..index.read import storable
 _AGO = re.compile(r"(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
+# A date without a time lasts to its end. One that cannot be read is no bound.
+_HELD = (
+    "julianday(cards.created) <= julianday(?) "
+    "and coalesce(julianday(cards.valid_from) <= julianday(?), 1) "
+    "and coalesce(julianday(cards.valid_until, iif(length(cards.valid_until) <= 10, '+1 day', "
+    "'+0 days')) > julianday(?), 1)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit has to be. `tags` must all be there; `since` is ISO 8601 or an age like `30d`."""
+    """What a hit has to be. `tags` must all be there; `since` is ISO 8601 or an age like `30d`.
+
+    `as_of` is a moment, ISO 8601 with offset: the card was there and held at that time.
+    """
 
     kind: str | None = None
     source: str | None = None
     project: str | None = None
     tags: tuple[str, ...] = ()
     since: str | None = None
+    as_of: str | None = None
 
     def sql(self) -> tuple[str, list[object]]:
         """Conditions joined by `and` (or `1`), and their parameters.
@@ -38,6 +50,9 @@ class Filters:
         if self.since:
             conditions.append("julianday(cards.updated) >= julianday(?)")
             parameters.append(parse_since(self.since))
+        if self.as_of:
+            conditions.append(_HELD)
+            parameters += [self.as_of] * 3
         return " and ".join(conditions) or "1", parameters
 
 

@@ -54,7 +54,11 @@ class SQLiteSearcher:
         ranked, left_out = fill(expressions(terms), run, limit, superseded)
         hits = tuple(self._hit(row, terms) for row in ranked)
         tier = hits[0].matched if hits else None
-        return SearchResult(query, tier, hits, _notice(query, terms, hits, left_out))
+        notice = _notice(query, terms, hits, left_out)
+        if filters.as_of:
+            then = f"The cards that held at {filters.as_of}, ranked by their present text."
+            notice = f"{then} {notice}" if notice else then
+        return SearchResult(query, tier, hits, notice)
 
     def _hit(self, ranked: Ranked, terms: tuple[Term, ...]) -> Hit:
         row = self.connection.execute(_CARD, [ranked.id]).fetchone()

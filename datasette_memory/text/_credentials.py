@@ -22,17 +22,20 @@ _Span = tuple[int, int, str]
 _Finder = Callable[[str, str], Iterator[_Span]]
 
 
-def credentials(text: str, lowered: str) -> Iterator[_Span]:
-    """Start, end and class of what looks like a credential, in no order; they may overlap."""
+def credentials(text: str, lowered: str, held: list[str]) -> Iterator[_Span]:
+    """Start, end and class of what looks like a credential, in no order; they may overlap.
+
+    `held` names the triggers that stand in `lowered`.
+    """
     for triggers, find in FINDERS:
-        if any(trigger in lowered for trigger in triggers):
+        if not triggers.isdisjoint(held):
             yield from find(text, lowered)
 
 
 # --- vendors' own shapes --------------------------------------------------------------------
 
 _BODY = "[A-Za-z0-9_-]"
-_END = "(?![A-Za-z0-9_-])"
+_END = "(?![A-Za-z0-9_]|-[A-Za-z0-9_])"
 
 # Class, triggers in lower case, pattern. A pattern begins with a literal where it can, since the
 # engine searches for those fast; what must not stand in front is looked at afterwards.
@@ -44,15 +47,15 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("github_token", ("github_pat_",), "github_pat_[A-Za-z0-9_]{40,}+"),
     (
         "gitlab_token",
-        ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glagent-"),
-        f"gl(?:pat|dt|rt|ptt|cbt|ft|soat|agent)-{_BODY}{{20,}}+",
+        ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"),
+        f"gl(?:pat|dt|rt|ptt|cbt)-{_BODY}{{20,}}+",
     ),
     ("slack_token", ("xox",), "xox[abeoprs]-(?=[A-Za-z-]{0,12}[0-9])[A-Za-z0-9-]{16,}+"),
     ("slack_token", ("xapp-",), "xapp-[0-9]-[A-Za-z0-9-]{16,}+"),
-    ("anthropic_key", ("sk-ant-",), f"sk-ant-{_BODY}{{24,}}+"),
+    ("anthropic_key", ("sk-",), f"sk-ant-{_BODY}{{24,}}+"),
     (
         "openai_key",
-        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-"),
+        ("sk-",),
         f"sk-(?:proj|svcacct|admin|or-v1)-{_BODY}{{24,}}+",
     ),
     ("openai_key", ("sk-",), f"sk-(?=[A-Za-z]{{0,40}}[0-9])[A-Za-z0-9]{{20,}}+{_END}"),
@@ -68,17 +71,17 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("sendgrid_key", ("sg.",), f"SG\\.{_BODY}{{20,24}}+\\.{_BODY}{{40,}}+"),
     (
         "webhook_url",
-        ("hooks.slack.com/",),
+        ("hook",),
         "https://hooks\\.slack\\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{30,}+",
     ),
     (
         "webhook_url",
-        ("/api/webhooks/",),
+        ("hook",),
         f"https://[a-z.]{{0,12}}discord(?:app)?\\.com/api/webhooks/[0-9]{{10,}}+/{_BODY}{{30,}}+",
     ),
     (
         "webhook_url",
-        ("/webhook/send?key=", "/bot/v2/hook/"),
+        ("hook",),
         "https://(?:qyapi\\.weixin\\.qq\\.com/cgi-bin/webhook/send\\?key="
         f"|open\\.(?:feishu\\.cn|larksuite\\.com)/open-apis/bot/v2/hook/)[0-9a-f-]{{36}}{_END}",
     ),
@@ -88,15 +91,16 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("eyj",),
         f"eyJ(?<!{_BODY}eyJ){_BODY}{{8,}}+\\.eyJ{_BODY}{{8,}}+\\.{_BODY}{{10,}}+",
     ),
+    ("vendor_token", ("secret",), "AGE-SECRET-KEY-1[A-Z0-9]{50,}+"),
     *(
         (
             "vendor_token",
-            (prefix.lower(),),
+            (prefix,),
             f"{re.escape(prefix)}(?=[A-Za-z_-]{{0,40}}[0-9]){_BODY}{{24,}}+",
         )
         for prefix in (
-            "AGE-SECRET-KEY-1", "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_",
-            "ntn_", "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
+            "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_", "pplx-", "sbp_",
+            "shpat_", "tvly-", "xai-",
         )
     ),
 )  # fmt: skip
@@ -140,8 +144,12 @@ _KEY_MAY_FOLLOW = re.compile(
 def _private_keys(text: str, lowered: str) -> Iterator[_Span]:
     for match in _PRIVATE_KEY.finditer(text):
         start, end = match.span()
-        bare = match.group().count("-----") == 2 and text.endswith("-----", start, end)
-        if _KEY_MAY_FOLLOW.match(text, end) if bare else not text.startswith(("...", "…"), end):
+        body = match.group().split("-----")[2]
+        if not body:
+            found = _KEY_MAY_FOLLOW.match(text, end) is not None
+        else:
+            found = not text.startswith(("...", "…"), end) and not is_filler(body.strip())
+        if found:
             yield start, end, "private_key"
 
 
@@ -156,6 +164,8 @@ _NEAR = 200
 
 def _account_secrets(text: str, lowered: str) -> Iterator[_Span]:
     """What looks random behind the id of an account, on the same line or the next."""
+    if not _ACCOUNT.search(text):
+        return
     for match in _LONE_SECRET.finditer(text):
         value = match.group()
         if value == value.lower() or value == value.upper() or is_filler(value):
@@ -187,15 +197,21 @@ def _address_passwords(text: str, lowered: str) -> Iterator[_Span]:
 
 # --- names in front of values ---------------------------------------------------------------
 
+# Names of a password, and of the longer secrets. All begin with a literal, for the engine's sake.
 _PASSWORD_NAMES = (
-    "passw(?:or)?d|passphrase|passcode|requirepass|masterauth|(?<!by)(?<!com)(?<!sur)(?<!tres)pass"
-    "|pwd|(?<![a-z0-9])pw|密[ \u3000]{0,2}[码碼]|口令|パスワード|비밀번호"
+    "passw(?:or)?d|passphrase|passcode|pass(?<!bypass)(?<!compass)(?<!surpass)(?<!trespass)"
+    "|requirepass|pwd|pw(?<![a-z0-9]pw)|密[ \u3000]{0,2}[码碼]|口令|パスワード|비밀번호"
 )
+_KEY_OF = (
+    "access", "account", "api", "app", "auth", "client", "encryption", "master", "private", "shared",
+    "signing", "storage",
+)  # fmt: skip
 _TOKEN_NAMES = (
-    "secret(?:[-_. ]?(?:access[-_. ]?)?key(?:_base)?)?|token"
-    "|(?:access|account|api|app|auth|client|encryption|master|private|shared|signing|storage)"
-    "[-_. ]?key|[密秘][钥鑰]|令牌|授[权權][码碼]"
+    "secret(?:[-_. ]?(?:access[-_. ]?)?key(?:_base)?)?|token|密[钥鑰]|秘[钥鑰]|令牌|(?:授权码|授權碼)|key(?:"
+    + "|".join(f"(?<={word}key)|(?<={word}[-_. ]key)" for word in _KEY_OF)
+    + ")"
 )
+_PASSWORD_NAME = re.compile(_PASSWORD_NAMES)
 _BLANK = "[ \t\u3000]"
 _COPULA = (
     "(?:现在|目前|暂时|暂|分别|默认|初始|统一|重新|临时|已经?|被|都|均|也|就|应){0,3}+"
@@ -205,7 +221,7 @@ _COPULA = (
 # that prose also uses for other things.
 _NAMED = re.compile(
     rf"""
-    (?>(?P<password>{_PASSWORD_NAMES})|{_TOKEN_NAMES})
+    (?:{_PASSWORD_NAMES}|{_TOKEN_NAMES})
     (?:[-_.]?(?:prod|dev|test|stag(?:e|ing)|root|admin|old|new|[0-9]{{1,2}}))?+
     [\\"'`*\])】」』]{{0,4}}+
     (?:{_BLANK}?[(（][^\n()（）]{{1,24}}[)）])?+
@@ -247,7 +263,14 @@ _PAIR_BEFORE = re.compile(
     f"(?:[账帐]号|账户|用户名?|username|user|login|account){_BLANK}?(?:[/／、&和及]{_BLANK}?)?$"
 )
 _OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z-]*$")
-_SETTING = re.compile(r"[A-Za-z_][\w.-]*+[=:]")
+# Behind a blank alone: no setting, no markup, and no name that is a common word or command.
+_STRICT = re.compile(r"(?![A-Za-z_][\w.-]*+[=:])[^()\[\]{}]*")
+_BY_WORD = re.compile("pass(?!word|phrase|code)")
+# What stands before the names of tokens that open no door.
+_OF_NO_DOOR = (
+    "next", "page", "paging", "pagination", "start", "starting", "continue", "continuation", "forward",
+    "backward", "sync", "update", "cursor", "csrf", "xsrf", "idempotency",
+)  # fmt: skip
 _LINE_ENDS = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
 
 
@@ -260,8 +283,8 @@ def _named(text: str, lowered: str) -> Iterator[_Span]:
         if start >= run_end:
             run_end = _RUN.match(text, start).end()
         end = _value_end(text, start, run_end, match["quote"])
-        if end - start >= 6 and _is_value(text, lowered, match, end):
-            yield start, end, _named_kind(lowered, match, end - start)
+        if end - start >= 6 and (kind := _named_kind(text, lowered, match, end)):
+            yield start, end, kind
             done = end
 
 
@@ -283,48 +306,53 @@ def _value_end(text: str, start: int, run_end: int, quote: str | None) -> int:
     return end
 
 
-def _is_value(text: str, lowered: str, match: re.Match[str], end: int) -> bool:
-    name, wrapped, strict, tag, quote = match.groups()
-    value = text[match.end() : end]
+def _named_kind(text: str, lowered: str, match: re.Match[str], end: int) -> str | None:
+    """The class of the value between the end of `match` and `end`, if it is a credential."""
+    wrapped, strict, tag, quote = match.groups()
+    start, value = match.start(), text[match.end() : end]
+    before = lowered[max(start - 24, 0) : start]
+    if "[masked: " in before and "]" not in before.rpartition("[")[2]:
+        return None  # the name of a mask
+    password = _PASSWORD_NAME.match(lowered, start)
     if strict:
-        if strict.isspace() and _OPTION_BEFORE.search(_before(lowered, match)):
+        if strict.isspace() and (quote or _OPTION_BEFORE.search(before)):
             strict = None
-        elif _SETTING.match(value):
-            return False
+        elif not _STRICT.fullmatch(value) or (strict.isspace() and _BY_WORD.match(lowered, start)):
+            return None
     elif tag:
         if not text.startswith("</", end):
-            return False
-    elif wrapped and not (name and _LINE_ENDS.match(text, end)):
-        return False
+            return None
+    elif wrapped and not (password and _LINE_ENDS.match(text, end)):
+        return None
     after = text[end : end + 1]
     if not quote and (after in ("(", "[") or is_identifier(value)):
-        return False
-    if name:
-        if strict or name == "pass" or "\u3400" <= after <= "\u9fff":
-            return is_token(value, 8)
-        pair = "/" in value and _PAIR_BEFORE.search(_before(lowered, match)) is not None
-        return is_password(value, pair)
+        return None
+    if password:
+        if strict or "\u3400" <= after <= "\u9fff" or _is_bare_pass(lowered, *password.span()):
+            return "password" if is_token(value, 8) else None
+        pair = "/" in value and _PAIR_BEFORE.search(before) is not None
+        return "password" if is_password(value, pair) else None
+    if before.rstrip("-_ ").endswith(_OF_NO_DOOR) or (before[-1:] == ":" and before[-2:-1].isdigit()):
+        return None
     if is_uuid(value):
-        return not strict and "key" in match.group() and len(set(value)) > 8
-    return is_token(value, 16 if strict else 10)
+        found = not strict and lowered.startswith("key", start) and len(set(value)) > 8
+    else:
+        found = is_token(value, 16 if strict else 10)
+    if not found:
+        return None
+    of_aws = "access" in match.group() or "aws" in before
+    return "aws_secret_key" if of_aws and len(value) == 40 and lowered[start] == "s" else "secret"
 
 
-def _before(lowered: str, match: re.Match[str]) -> str:
-    return lowered[max(match.start() - 24, 0) : match.start()]
-
-
-def _named_kind(lowered: str, match: re.Match[str], length: int) -> str:
-    if match["password"]:
-        return "password"
-    if length == 40 and "secret" in (name := match.group()):
-        if "access" in name or "aws" in _before(lowered, match):
-            return "aws_secret_key"
-    return "secret"
+def _is_bare_pass(lowered: str, start: int, end: int) -> bool:
+    """`pass` by itself says as often that a test has passed."""
+    before = lowered[start - 1 : start] if start else ""
+    return end - start == 4 and before != "_" and not before.isalnum()
 
 
 # What mail providers call 授权码 is sixteen letters.
 _MAIL_CODE = re.compile(
-    f"授[权權][码碼]{_BLANK}?(?:[:：=]|是|为)?{_BLANK}{{0,4}}([a-z]{{16}}|[A-Z]{{16}})(?![A-Za-z0-9_])"
+    f"(?:授权码|授權碼){_BLANK}?(?:[:：=]|是|为)?{_BLANK}{{0,4}}([a-z]{{16}}|[A-Z]{{16}})(?![A-Za-z0-9_])"
 )
 
 
@@ -348,7 +376,7 @@ def _sql_passwords(text: str, lowered: str) -> Iterator[_Span]:
 
 _BEARER = re.compile(r"bearer[ \t:]{1,4}([a-z0-9._~+/=-]{12,}+)")
 _BASIC = re.compile(
-    r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?basic[ \t]{1,4}([a-z0-9+/_-]{8,400}+={0,2})"
+    r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?basic[ \t]{1,4}([a-z0-9+/]{8,400}+={0,2})"
 )
 
 
@@ -365,7 +393,7 @@ def _headers(text: str, lowered: str) -> Iterator[_Span]:
 
 def _is_basic(value: str) -> bool:
     """Whether a value is the base64 form of `user:password` (RFC 7617), and no placeholder."""
-    value = value.rstrip("=").replace("-", "+").replace("_", "/")
+    value = value.rstrip("=")
     try:
         plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
     except ValueError:
@@ -376,7 +404,7 @@ def _is_basic(value: str) -> bool:
 
 _OPTION_P = re.compile(r"(?<=\s)-p\s{0,2}(['\"]?)([^\s'\"]{6,}+)")
 _OPTION_P_JOINED = re.compile(r"(?<=\s)-p(['\"]?)([^\s'\"]{6,}+)")
-_OPTION_A = re.compile(r"(?<=\s)(?:-a|--pass)\s{1,2}(['\"]?)([^\s'\"]{6,}+)")
+_OPTION_A = re.compile(r"(?<=\s)-a\s{1,2}(['\"]?)([^\s'\"]{6,}+)")
 _OPTION_U = re.compile(r"(?<=\s)(?:-u|--user)[ =]?(['\"]?)[^\s:'\"]{1,64}:([^\s'\"]{6,}+)")
 # For MySQL's tools, `-p` and a space is no password.
 _TOOLS = {
@@ -398,6 +426,8 @@ _TOOL = re.compile(rf"^[^\n]*?({'|'.join(_TOOLS)})", re.MULTILINE)
 
 def _commands(text: str, lowered: str) -> Iterator[_Span]:
     """Passwords that a letter names among the options of a command."""
+    if not any(tool in lowered for tool in _TOOLS):
+        return
     for match in _TOOL.finditer(lowered):
         line_end = text.find("\n", match.end())
         option = _TOOLS[match[1]]
@@ -406,21 +436,23 @@ def _commands(text: str, lowered: str) -> Iterator[_Span]:
                 yield *found.span(2), "password"
 
 
-#: Triggers in lower case, and what is called for a text that holds one of them.
-FINDERS: tuple[tuple[tuple[str, ...], _Finder], ...] = (
-    (("private key",), _private_keys),
-    *((triggers, _shape_finder(kind, pattern)) for kind, triggers, pattern in _SHAPES),
-    (("akia", "asia", "ltai", "akid"), _account_secrets),
-    (("@",), _address_passwords),
-    (("bearer", "basic "), _headers),
-    (
-        (
-            "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权", "授權",
-            "masterauth", "パスワード", "비밀번호",
-        ),
-        _named,
-    ),
-    (("授权", "授權"), _mail_codes),
-    (("identified",), _sql_passwords),
-    (tuple(_TOOLS), _commands),
+_NAME_TRIGGERS = (
+    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权码", "授權碼", "パスワード",
+    "비밀번호",
 )  # fmt: skip
+
+#: What is called for a text that holds one of the triggers.
+FINDERS: tuple[tuple[frozenset[str], _Finder], ...] = tuple(
+    (frozenset(triggers), find)
+    for triggers, find in (
+        (("-----begin",), _private_keys),
+        *((triggers, _shape_finder(kind, pattern)) for kind, triggers, pattern in _SHAPES),
+        (("akia", "asia", "ltai", "akid"), _account_secrets),
+        (("@",), _address_passwords),
+        (("bearer", "authorization"), _headers),
+        (_NAME_TRIGGERS, _named),
+        (("授权码", "授權碼"), _mail_codes),
+        (("identified",), _sql_passwords),
+        ((" -p", " -a ", " -u", " --user"), _commands),
+    )
+)

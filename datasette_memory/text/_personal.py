@@ -103,8 +103,10 @@ def _luhn(number: str) -> bool:
 # --- mobile numbers -------------------------------------------------------------------------
 
 _PHONE = re.compile(
-    "1[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
+    "1[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}(?! [0-9])|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
 )
+# Behind another number, `138 1234 5678` is three columns of a table.
+_IN_COLUMN = re.compile("[0-9] ")
 _COUNTRY = re.compile("(?:[+＋]|00)?86[ -]?$|[(（][+＋]?86[)）][ -]?$")
 
 
@@ -114,6 +116,8 @@ def _phones(text: str) -> Iterator[_Span]:
         if text.find("86", max(start - 4, 0), start) >= 0:
             if country := _COUNTRY.search(text[max(start - 7, 0) : start]):
                 start -= len(country.group())
+        if text[start + 3] == " " and _IN_COLUMN.match(text, max(start - 2, 0)):
+            continue
         if _starts_a_number(text, start) and not _is_something_else(text, start, end):
             yield start, end, "phone"
 
@@ -124,41 +128,46 @@ def _phones(text: str) -> Iterator[_Span]:
 def _starts_a_number(text: str, at: int) -> bool:
     """Whether a number begins at `at`, and is no part of a longer one, of a word or an amount."""
     before = text[at - 1 : at] if at else ""
+    if text[at] in "+＋(（":
+        return True
     if before == "-":
-        return not text[max(at - 2, 0) : at - 1].isalnum()
-    return before not in ("_", ".", "#", "$") and not (before.isascii() and before.isalnum())
+        before = text[max(at - 2, 0) : at - 1] or "-"
+    return before not in ("_", ".", "#", "$", "+", "-") and not (
+        before.isascii() and before.isalnum()
+    )
 
 
-# A number behind one of these is no card and no phone. In lower case; a letter in front of a Latin
-# word makes it another word.
-_SAID_LATIN = (
-    "id", "uid", "mid", "pid", "ts", "timestamp", "size", "count", "seq", "offset", "version",
-    "build", "hash", "trace", "span", "seed", "epoch", "row", "rows", "order", "qq", "isbn", "ean", "chr",
-)  # fmt: skip
-_SAID_HAN = ("编号", "单号", "流水", "流水号", "序号", "时间戳", "大小", "版本", "版本号", "qq号")
-_ADDRESS = re.compile(r"[^/:]*+://|[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++/")
-_LEADS = " \t\"'`:：=＝#是为)）]"
 _UNIT = re.compile(
     "[ \t]?(?:bytes?|[KMG]?B(?![A-Za-z])|字节|[mnuμ]?s(?![A-Za-z])|毫秒|秒|行|条|次|个|元|rows?|tokens?)"
 )
+_ADDRESS = re.compile(r"[^/:]*+://|[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++/")
+# The name of a setting, in lower case, and what such a name holds when the number is a person's.
+_SETTING = re.compile(r"(?:[\"']([a-z][a-z0-9_. -]{0,30})[\"'] ?: ?|([a-z][a-z0-9_.-]{0,30})=)[\"']?$")
+_PERSONAL = re.compile(
+    "phone|mobile|tel|cell|contact|whatsapp|wechat|sms|fax|card|bank|account|acct|pan|iban|num|no$|name"
+    "|user$|login|value|text|to$|from$"
+)
+# A number behind one of these words is no card and no phone.
+_SAID_HAN = ("编号", "单号", "流水", "流水号", "序号", "时间戳", "大小", "版本", "版本号", "qq", "qq号")
+_SAID = re.compile(
+    r"(?:(?<![A-Za-z])(?:[iI][dD]|uid|mid|pid|ts|timestamp|size|count|seq|offset|version|build|hash|trace"
+    r"|span|seed|epoch|rows?|order|isbn|ISBN|ean|EAN|chr[0-9XY]{1,2})|Id|ID)$"
+)
+_LEADS = " \t\"'`:：=＝#是为)）]"
 
 
 def _is_something_else(text: str, start: int, end: int) -> bool:
     """Whether a number is said to be a count or an identifier, or stands in an address."""
     if _UNIT.match(text, end):
         return True
-    before = text[max(start - 160, 0) : start]
-    if before[-1:] in ("/", "=", "-", "&") and _ADDRESS.match(before.split()[-1]):
-        return True
-    said = before[-24:].rstrip(_LEADS)
-    lowered = said.lower().rstrip("0123456789.") if said[-1:].isdigit() else said.lower()
-    if lowered.endswith(_SAID_HAN):
-        return True
-    if not lowered.endswith(_SAID_LATIN):
-        return False
-    return any(
-        lowered.endswith(word)
-        and (not (letter := said[: len(lowered) - len(word)][-1:]).isascii() or not letter.isalpha()
-             or said[len(lowered) - len(word)].isupper())
-        for word in _SAID_LATIN
-    )
+    before = text[max(start - 36, 0) : start]
+    if before[-1:] in ("/", "=", "-", "&"):
+        if _ADDRESS.match(text[max(start - 160, 0) : start].split()[-1]):
+            return True
+    said = before.rstrip(_LEADS)
+    if not said or not said[-1].isascii():
+        return said.endswith(_SAID_HAN)
+    led = before[len(said) :]
+    if (":" in led or "=" in led) and (setting := _SETTING.search(before.lower())):
+        return _PERSONAL.search(setting[1] or setting[2]) is None
+    return _SAID.search(said[-10:]) is not None or said.lower().endswith(_SAID_HAN)

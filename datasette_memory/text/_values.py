@@ -3,7 +3,7 @@
 import re
 
 # More of a value than this is not needed to judge it.
-_JUDGED = 128
+_JUDGED = 64
 
 # The patterns below are applied to a value in lower case.
 
@@ -15,33 +15,33 @@ _PLACEHOLDER = re.compile(
 
 # A word for a secret with a number is a name for one: `password1`, `my_token_2`.
 _NAME = re.compile(
-    r"(?:(?:my|the|new|old|user|root|admin|db|test|some|app)[-_]?)?"
-    r"(?:pass(?:word|wd)?|pwd|pw|secret|token|api[-_]?key|key)s?[-_]?[0-9]{0,3}"
+    "(?:[a-z_-]{0,24}(?:password|passwd|secret|token|api[-_]?key)"
+    "|(?:(?:my|the|new|old|user|root|admin|db|test|some|app)[-_]?)?(?:pass|pwd|pw|key))s?[-_]?[0-9]{0,3}"
 )
 
-_EXTENSION = (
-    "asc|bak|cer|cfg|conf|crt|csv|db|docx?|env|gpg|gz|html?|ini|java|jks|jpe?g|js|json|kdbx|key"
-    "|log|md|p12|pdf|pem|pfx|php|png|pub|py|rb|rs|sh|sql|tgz|toml|tsx?|txt|xlsx?|xml|ya?ml|zip"
+_EXTENSIONS = frozenset(
+    "asc bak cer cfg conf crt csv db doc docx env gpg gz htm html ini java jks jpeg jpg js json kdbx key"
+    " log md p12 pdf pem pfx php png pub py rb rs sh sql tgz toml ts tsx txt xls xlsx xml yaml yml zip".split()
 )
 
-# Something else than a secret, by its shape; asked of values that hold more than letters and digits.
+# Something else than a secret, by its shape; each form holds a character of `_MAY_BE_OTHER`.
 _OTHER = re.compile(
-    rf"""
-      [~/.$*{{(\[<].*                                     # path, variable, anchor, code
+    r"""
+      [~/.$*{(\[<:].* | --?[a-z][a-z-]*+(?:=.*)?         # path, variable, anchor, code, option
     | [a-z]:[\\/].* | \\\\.*                              # path on Windows
-    | [a-z][a-z0-9+.-]{{1,20}}://.*                       # URL
-    | .*\.(?:{_EXTENSION})(?::\d{{1,6}})?                 # file
-    | [\w.+-]++@[\w-]++(?:\.[\w-]++)*?\.[a-z]{{2,12}}     # mail address
+    | [a-z][a-z0-9+.-]{1,20}://.* | (?:arn|urn):.*      # URL and the like
+    | [\w.+-]++@[\w-]++(?:\.[\w-]++)*?\.[a-z]{2,12}     # mail address
     | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)*+[(\[].*       # call, index
     | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++              # attribute, host name
-    | (?:sha-?\d{{1,3}}|md5|pbkdf2\w*|bcrypt|argon2\w*|scrypt)[:$].*              # hash
-    | [0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}} # UUID
-    | \d{{4}}-\d\d-\d\d(?:[t_].*)?                        # date
+    | (?:sha-?\d{1,3}|md5|pbkdf2\w*|bcrypt|argon2\w*|scrypt)[:$].*              # hash
+    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} # UUID
+    | \d{4}-\d\d-\d\d(?:[t_].*)?                        # date
     | v?\d++(?:\.\d++)++(?:[-+.]?[a-z]++[.\d]*+)*+        # version
     | [\d.]++:[\d:]++(?:/(?:tc|ud)p)?                     # address and port
     """,
     re.VERBOSE,
 )
+_MAY_BE_OTHER = re.compile(r"[-.:/\\~$*{(\[<@>]")
 _AMOUNT = re.compile(
     r"\d++(?:\.\d++)?(?:ms|s|secs?|mins?|h|hours?|d|days?|[kmgt]i?b?|bytes?|bits?|chars?|tokens?|x)"
     r"|(?:\d++[dhms]){2,3}"
@@ -59,7 +59,7 @@ _TECHNICAL = re.compile(
 
 _JOINTS = re.compile(r"[-_/+.,:@]")
 # A part that reads like words: `session`, `deployKey2`, `APP2`, `2024`, `k8s`.
-_WORDS = re.compile("(?:[A-Z]?[a-z]{2,}|[A-Z]{2,})+[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
+_WORDS = re.compile("(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)++[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
 _SNAKE = re.compile(
     "[a-z]+[0-9]{0,2}(?:_(?:[a-z]+[0-9]{0,2}|[0-9]{1,2}))+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 )
@@ -91,9 +91,16 @@ def is_password(value: str, pair: bool = False) -> bool:
         return False
     if value.isalnum():
         return True
-    if _OTHER.fullmatch(lowered) or all(map(_TECHNICAL.fullmatch, _JOINTS.split(lowered))):
+    if _MAY_BE_OTHER.search(lowered) and (_OTHER.fullmatch(lowered) or _is_file(lowered)):
+        return False
+    if all(map(_TECHNICAL.fullmatch, _JOINTS.split(lowered))):
         return False
     return pair or "/" not in value or not reads_like_words(value)
+
+
+def _is_file(lowered: str) -> bool:
+    stem, _, extension = lowered.rpartition(".")
+    return bool(stem) and extension.partition(":")[0] in _EXTENSIONS
 
 
 def is_token(value: str, least: int = 10) -> bool:

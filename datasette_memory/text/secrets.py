@@ -23,17 +23,20 @@ class Finding:
     end: int
 
 
-#: Whatever a pattern of `_credentials` finds holds one of these, in lower case.
+# Whatever `_credentials` finds stands in a text that holds one of these, in lower case ...
 TRIGGERS = (
-    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权", "授權", "masterauth",
-    "パスワード", "비밀번호", "@", "bearer", "basic ", "mysql", "mariadb", "redis-cli", " login",
-    "curl", "mongo", "winrm", "mapexec", "netexec", "identified", "akia", "asia", "ltai", "akid",
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-",
-    "glcbt-", "glft-", "glsoat-", "glagent-", "xox", "xapp-", "sk-", "aiza", "gocspx-", "ya29.", "hf_",
-    "npm_", "pypi-", "k_live_", "k_test_", "whsec_", ":aa", "sg.", "hooks.slack", "/api/webhooks/",
-    "webhook/send", "/bot/v2/hook/", "eyj", "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.",
-    "lin_api_", "ntn_", "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
+    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权码", "授權碼", "パスワード",
+    "비밀번호", "@", "bearer", "authorization", "identified", "-----begin", "hook", " -p", " -a ", " -u",
+    " --user",
 )  # fmt: skip
+# ... or one of these, that keys of vendors begin with, in a long run.
+PREFIXES = (
+    "akia", "asia", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
+    "gldt-", "glrt-", "glptt-", "glcbt-", "xox", "xapp-", "sk-", "aiza", "gocspx-", "ya29.", "hf_",
+    "npm_", "pypi-", "k_live_", "k_test_", "whsec_", ":aa", "sg.", "eyj", "dapi", "dckr_pat_", "dop_v1_",
+    "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_", "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
+)  # fmt: skip
+_LONG_RUN = re.compile("[a-z0-9_.:-]{16,}+")
 
 # Eleven digits are the shortest that `_personal` finds.
 _LONG_NUMBER = re.compile("[0-9](?:[ -]?[0-9]){10}")
@@ -47,11 +50,14 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     What overlaps becomes one finding, named by the more telling class.
     """
     lowered = text.replace("İ", "\ufffd").lower()  # the one character that grows in lower case
-    if not any(trigger in lowered for trigger in TRIGGERS):
+    held = [trigger for trigger in TRIGGERS if trigger in lowered]
+    if runs := " ".join(_LONG_RUN.findall(lowered)):
+        held += [prefix for prefix in PREFIXES if prefix in runs]
+    if not held:
         return ()
     from ._credentials import credentials
 
-    return _findings(credentials(text, lowered))
+    return _findings(credentials(text, lowered, held))
 
 
 def find_personal(text: str) -> tuple[Finding, ...]:

@@ -236,6 +236,7 @@ def _with_relations(mapping: dict[str, Any], wanted: dict[str, Any]) -> dict[str
     one that stays is left as it is written.
     """
     from .card import RELATION_KEYS, _relations
+    from .frontmatter import resolve
 
     shall = dict.fromkeys(_relations({"relations": wanted["relations"]}, []))
     wanted = dict(wanted)
@@ -256,7 +257,7 @@ def _with_relations(mapping: dict[str, Any], wanted: dict[str, Any]) -> dict[str
     for written in old if isinstance(old, list) else [old]:
         found = _relations({"relations": [written]}, [])
         if all(relation in shall for relation in found):
-            items.append(written)
+            items.append(resolve(written))
             held.update(found)
     kept_all = names and len(items) == (len(old) if isinstance(old, list) else 1)
     fresh = [relation for relation in shall if relation not in held]
@@ -302,9 +303,8 @@ def _same(old: Any, new: Any, textual: bool) -> bool:
     if new is None:
         return is_null(old)
     if isinstance(new, str):
-        if _identical(old, new) or (textual and not is_null(old) and str(old) == new):
-            return True
-        return isinstance(resolve(old), str) and str(old) == new
+        is_text = not is_null(old) if textual else isinstance(resolve(old), str)
+        return is_text and str(old) == new
     if type(old) is str and old == inline(new):
         return True
     number = resolve(old)

@@ -1,0 +1,745 @@
+"""Proof that the index is what its files say: it is made again from them, and compared.
+
+Nothing is written but to a temporary folder, which needs room for the index twice.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from ..errors import MemoryFault
+from ..index.connection import (
+    Damaged,
+    NoIndex,
+    connect_read,
+    connect_write,
+    fault,
+    sqlite3,
+    translated,
+)
+from ..index.functions import register
+from ..index.lock import write_lock
+from ..index.migrations import migrate
+from ..index.project import project
+from ..index.rebuild import _set_aside, rebuild
+from ..index.rows import card_row, secret_path
+from ..index.single import unindex_card
+from ..index.sync import Progress, SyncResult, drop_sources, sync
+from ..ledger.writer import FILE_NAME
+from ..vault.card import parse_card
+from ..vault.sources import Source, read, scan
+from . import tables
+from .evidence import faults as evidence_faults
+from .manifest import Manifest, manifest
+
+__all__ = ["Difference", "LeftOut", "Manifest", "Repaired", "Verification", "manifest", "repair",
+           "verify"]  # fmt: skip
+
+#: Differences that are listed; the rest is counted.
+LISTED = 1_000
+
+MISSING = "missing in index"
+GHOST = "not in files"
+
+# How `scan` and `sync` say that a file or folder is there and cannot be read.
+_UNREAD = "cannot be read"
+_DAMAGE_LINES = 20
+_VALUES = 3
+_CHUNK = 1 << 20
+_MAGIC = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the index holds otherwise than the files say.
+
+    `what` is `missing in index`, `not in files` or `differs: ...` with the columns, or for tables
+    with several rows a card some of the rows. The table is `schema` when the database lacks
+    something, and source and path are empty where no single file is meant.
+    """
+
+    table: str
+    source: str
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        place = f"{self.source}/{self.path}" if self.source else self.path
+        return f"{self.table}: {place}: {self.what}" if place else f"{self.table}: {self.what}"
+
+    def to_dict(self) -> dict[str, str]:
+        """The object that every surface returns."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What cannot be read now and so was not compared; `path` is empty for a whole source."""
+
+    source: str
+    path: str
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The object that every surface returns."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was found. `cards` were compared; `more` differences are not listed; `damage` is what
+    is broken in the database, `evidence` which texts are; `behind` counts the events that the
+    next `index` takes in, which is no difference; `notes` tell of the ledger.
+    """
+
+    cards: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    more: int = 0
+    damage: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    behind: int = 0
+    notes: list[str] = field(default_factory=list)
+    deep: bool = False
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the index is what the files say, as far as they could be read."""
+        return not (self.differences or self.damage or self.evidence)
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that every surface returns."""
+        return {
+            "ok": self.ok,
+            "cards": self.cards,
+            "differences": [one.to_dict() for one in self.differences],
+            "more": self.more,
+            "damage": self.damage,
+            "evidence": self.evidence,
+            "left_out": [one.to_dict() for one in self.left_out],
+            "behind": self.behind,
+            "notes": self.notes,
+            "deep": self.deep,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self, limit: int = 20) -> list[str]:
+        """The same for people: a verdict, and at most `limit` lines of each part."""
+        if self.ok:
+            lines = [f"the index is what the files say ({self.cards} cards compared)"]
+        else:
+            count = len(self.differences) + self.more
+            parts = [f"{count} difference{'' if count == 1 else 's'}"] if count else []
+            parts += ["damage"] if self.damage or self.evidence else []
+            lines = [f"the index is not what the files say: {' and '.join(parts)}"]
+        lines += _first(self.damage + self.evidence, limit)
+        lines += _first([str(one) for one in self.differences], limit, self.more)
+        lines += _first(
+            [f"left out: {'/'.join(filter(None, (one.source, one.path)))}: {one.reason}"
+             for one in self.left_out], limit,
+        )  # fmt: skip
+        if self.behind:
+            lines.append(f"{self.behind} events of the ledger wait for the next `memory index`")
+        return lines + _first(self.notes, limit)
+
+
+def _first(lines: list[str], limit: int, more: int = 0) -> list[str]:
+    more += max(0, len(lines) - limit)
+    return lines[:limit] + ([f"and {more} more"] if more else [])
+
+
+def verify(
+    connection,
+    db_path: Path,
+    sources: Iterable[Source],
+    ledger_folder: Path,
+    *,
+    deep: bool = False,
+    evidence_folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Compare the index behind `connection` with one that is made from `sources` and the ledger.
+
+    `connection` may be read-only (`connect_read`), and is only read. Others may write meanwhile:
+    what differs is looked at once more, and counts when it still does. `deep` also reads and
+    parses each file beside its row, checks every page of the database, and the texts in
+    `evidence_folder` by their hashes. Damage is found, not raised; MemoryFault is raised when the
+    comparison itself cannot be made.
+    """
+    begun = time.monotonic()
+    sources = list(sources)
+    with tempfile.TemporaryDirectory(prefix="memory-verify-") as name:
+        folder = Path(name)
+        found = _compared(connection, db_path, sources, Path(ledger_folder), folder, deep, progress)
+        _check_database(connection, db_path, folder, deep, found)
+    if deep and evidence_folder is not None:
+        found.evidence = list(islice(evidence_faults(Path(evidence_folder)), _DAMAGE_LINES))
+    found.deep = deep
+    found.seconds = time.monotonic() - begun
+    return found
+
+
+def _compared(
+    connection,
+    db_path: Path,
+    sources: list[Source],
+    ledger: Path,
+    folder: Path,
+    deep: bool,
+    progress: Progress | None,
+) -> Verification:
+    scratch_path = folder / "scratch.db"
+    with contextlib.closing(connect_write(scratch_path)) as scratch, translated(scratch_path):
+        scratch.execute("pragma synchronous = off")
+        migrate(scratch)
+        first = None
+        while True:
+            comparison = _Comparison(connection, scratch, sources, deep)
+            comparison.read_files(progress)
+            with _noting_damage(db_path, comparison.found):
+                with tables.snapshot(connection), tables.as_bytes(connection):
+                    comparison.read_ledger(ledger, folder / "ledger")
+                    comparison.compare()
+            found = comparison.found
+            if first is not None:
+                _keep_lasting(found, first)
+            if found.damage or not found.differences or first is not None:
+                break
+            # Somebody may have been in the midst of writing a card and its row.
+            first = found
+    for path in folder.glob("scratch.db*"):
+        path.unlink()
+    return found
+
+
+def _keep_lasting(found: Verification, first: Verification) -> None:
+    if found.more or first.more:
+        return
+    before = {(one.table, one.source, one.path) for one in first.differences}
+    found.differences = [
+        one for one in found.differences if (one.table, one.source, one.path) in before
+    ]
+
+
+@contextlib.contextmanager
+def _noting_damage(db_path: Path, found: Verification) -> Iterator[None]:
+    """Note what a damaged database makes SQLite say; raise the rest as MemoryFault."""
+    try:
+        yield
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeError) as error:
+        if isinstance(error, sqlite3.OperationalError) and (
+            any(word in str(error) for word in ("locked", "full", "disk I/O"))
+        ):
+            # Only what is temporary is written to.
+            full = "full" in str(error)
+            raise fault(error, Path(tempfile.gettempdir()) if full else db_path) from error
+        found.damage.append(f"the database is damaged: {error or type(error).__name__}")
+
+
+class _Comparison:
+    """One comparison of the index with the scratch database."""
+
+    def __init__(self, live, scratch, sources: list[Source], deep: bool) -> None:
+        self.live = live
+        self.scratch = scratch
+        self.sources = sources
+        self.deep = deep
+        self.found = Verification()
+        # Sources and files that cannot be read; of a folder all that is below it.
+        self.out_sources: set[bytes] = set()
+        self.out_paths: set[tables.Key] = set()
+        self.out_folders: dict[bytes, list[bytes]] = {}
+        # Cards that only one side has: what hangs on them differs too, and goes without saying.
+        self.lone: set[tables.Key] = set()
+        self.told: set[tuple[str, str, str]] = set()
+
+    # The other side
+
+    def read_files(self, progress: Progress | None) -> None:
+        """Bring the scratch database in step with the files."""
+        try:
+            skipped = sync(self.scratch, self.sources, progress).skipped
+        except MemoryFault:
+            # One is missing. The others are in by now, so that each by itself costs little.
+            skipped = []
+            for source in self.sources:
+                try:
+                    skipped += sync(self.scratch, [source]).skipped
+                except MemoryFault as error:
+                    self._leave_out(source.name, "", error.error)
+        for report in skipped:
+            if _UNREAD in report.reason:
+                self._leave_out(report.source, report.path, report.reason)
+        for source, path in tables.unread_files(self.scratch):
+            self._leave_out(source, path, _UNREAD)
+
+    def _leave_out(self, source: str, path: str, reason: str) -> None:
+        place = (source.encode(), path.encode())
+        if place in self.out_paths or place[0] in self.out_sources:
+            return
+        self.found.left_out.append(LeftOut(source, path, reason))
+        if not path:
+            self.out_sources.add(place[0])
+            return
+        self.out_paths |= {place, (place[0], secret_path(source, path).encode())}
+        self.out_folders.setdefault(place[0], []).append(place[1] + b"/")
+
+    def _is_out(self, key: tables.Key) -> bool:
+        source, path = key
+        if source in self.out_sources or key in self.out_paths:
+            return True
+        folders = self.out_folders.get(source)
+        # Where a hashed path leads nobody can tell.
+        return folders is not None and (
+            path.startswith(tuple(folders)) or path.startswith(b"sha256:")
+        )
+
+    def read_ledger(self, ledger: Path, copy: Path) -> None:
+        """Bring the scratch database in step with the ledger, as far as the index knows it."""
+        self.ledger = ledger
+        self.found.behind = _cut_ledger(ledger, copy, tables.marks(self.live))
+        tables.forget_ledger(self.scratch)
+        self.found.notes = project(self.scratch, copy, cards_changed=True)
+
+    # Comparing
+
+    def compare(self) -> None:
+        """Note every difference."""
+        lacking = self._compare_schema()
+        self._compare_sources()
+        for table, count in tables.orphans(self.live).items():
+            self._tell(table, "", "", f"{count} rows belong to no row of another table")
+        for table in self._tables():
+            if table.name not in lacking:
+                self._compare_table(table)
+        if self.deep and "cards" not in lacking:
+            self._compare_files()
+
+    def _tables(self) -> list[tables.Table]:
+        return tables.tables(self.scratch)
+
+    def _compare_schema(self) -> set[str]:
+        """Note what the database lacks; gives the tables that cannot be compared."""
+        ours, theirs = tables.schema(self.scratch), tables.schema(self.live)
+        lacking: set[str] = set()
+        for (kind, name), sql in sorted(ours.items()):
+            if (kind, name) not in theirs:
+                self._tell("schema", "", f"{kind} {name}", MISSING)
+                lacking.add(name)
+            elif kind == "table":
+                there = tables.columns(self.live, name)
+                if gone := [c for c in tables.columns(self.scratch, name) if c not in there]:
+                    self._tell("schema", "", f"table {name}", f"lacks {', '.join(gone)}")
+                    lacking.add(name)
+            elif kind in ("trigger", "view") and theirs[kind, name] != sql:
+                self._tell("schema", "", f"{kind} {name}", "differs: sql")
+        for key in ("schema_version", "tokenizer_version"):
+            if "meta" not in lacking:
+                here, there = tables.meta(self.scratch, key), tables.meta(self.live, key)
+                if here != there:
+                    self._tell("meta", "", key, f"differs: {there} instead of {here}")
+        if "cards" in lacking:
+            lacking |= {table.name for table in self._tables()}
+        return lacking
+
+    def _compare_sources(self) -> None:
+        ours, theirs = tables.source_rows(self.scratch), tables.source_rows(self.live)
+        for name, (*row, files) in ours.items():
+            if name not in theirs:
+                self._tell("sources", name, "", MISSING)
+                continue
+            *known, indexed = theirs[name]
+            if names := [
+                n for n, a, b in zip(("root", "exclude", "max_bytes"), row, known) if a != b
+            ]:
+                self._tell("sources", name, "", f"differs: {', '.join(names)}")
+            if indexed and not files and not self._has_unread(name):
+                # As when a disk is not mounted: the index keeps what it has of it.
+                root = row[0]
+                self._leave_out(name, "", f"no file is left in {root}; the index keeps its cards")
+        named = {source.name for source in self.sources}
+        for name in sorted(theirs.keys() - named):
+            self._tell("sources", name, "", f"{GHOST}: it is no source any more")
+            self.out_sources.add(name.encode())
+
+    def _has_unread(self, source: str) -> bool:
+        return any(one.source == source for one in self.found.left_out)
+
+    def _compare_table(self, table: tables.Table) -> None:
+        compare = self._many if table.many else self._one
+        for key, ours, theirs in self._pairs(table):
+            if table.name == "cards":
+                self.found.cards += 1
+                if not (ours and theirs):
+                    self._note_lone(key)
+            elif table.name != "files" and key in self.lone:
+                continue
+            if what := compare(table, ours, theirs):
+                self._tell(table.name, *map(_shown, key), what)
+        if table.name == "card_stats":
+            self._forgive_newer_counts(table)
+
+    def _pairs(self, table: tables.Table) -> Iterator[tuple[tables.Key, list, list]]:
+        """The rows that are not the same, and of `cards` all; of what can be read."""
+        every = table.name == "cards"
+        with tables.as_bytes(self.scratch):
+            for key, ours, theirs in tables.merged(
+                tables.groups(self.scratch, table), tables.groups(self.live, table)
+            ):
+                if (every or ours != theirs) and not self._is_out(key):
+                    yield key, ours, theirs
+
+    def _note_lone(self, key: tables.Key) -> None:
+        if len(self.lone) < 100 * LISTED:
+            self.lone.add(key)
+
+    def _one(self, table: tables.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
+        if ours == theirs:
+            return None
+        if not theirs:
+            return MISSING
+        if not ours:
+            return GHOST
+        pairs = zip(table.columns, ours[0], theirs[0])
+        names = [name for name, here, there in pairs if here != there]
+        if self.out_sources or self.out_paths:
+            # The card that supersedes may be among what cannot be read.
+            names = [name for name in names if name != "superseded_by"]
+        if len(theirs) > 1:
+            names.append(f"{len(theirs)} rows")
+        return f"differs: {', '.join(names)}" if names else None
+
+    def _many(self, table: tables.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
+        if table.name == "links":
+            ours, theirs = self._targets_that_can_be_told(ours, theirs)
+        here, there = Counter(ours), Counter(theirs)
+        told = []
+        for what, rows in ((MISSING, here - there), (GHOST, there - here)):
+            if rows:
+                told.append(f"{what} {_values(table, list(rows))}")
+        return f"differs: {'; '.join(told)}" if told else None
+
+    def _targets_that_can_be_told(self, ours: list[tuple], theirs: list[tuple]):
+        """Both without the targets of those links whose target now cannot be read."""
+        gone = {row[:3] for row in theirs if row[3] is not None and self._is_out(row[3:])}
+
+        def plain(rows: list[tuple]) -> list[tuple]:
+            return [(*row[:3], None, None) if row[:3] in gone else row for row in rows]
+
+        return plain(ours), plain(theirs)
+
+    def _forgive_newer_counts(self, table: tables.Table) -> None:
+        """Counts of the index may be ahead of the events that it holds: reads are counted at once."""
+        told = [one for one in self.found.differences if one.table == table.name]
+        if not told or not self.found.behind:
+            return
+        with _texts(self.scratch):
+            project(self.scratch, self.ledger)
+        differs = {tuple(map(_shown, key)) for key, ours, theirs in self._pairs(table)}
+        for one in told:
+            if (one.source, one.path) not in differs:
+                self.found.differences.remove(one)
+
+    def _compare_files(self) -> None:
+        """Compare each file with its hash and its row, whatever the scratch database made of it."""
+        for source in self.sources:
+            if source.name.encode() in self.out_sources:
+                continue
+            with contextlib.suppress(MemoryFault):
+                for file in scan(source)[0]:
+                    if not self._is_out((source.name.encode(), file.path.encode())):
+                        with contextlib.suppress(OSError):
+                            self._compare_file(source, file)
+
+    def _compare_file(self, source: Source, file) -> None:
+        data = read(file, source)
+        card = parse_card(data, file.path)
+        secret = card.sensitivity == "secret"
+        kept = secret_path(source.name, file.path) if secret else file.path
+        sha256 = hashlib.sha256(data).hexdigest().encode()
+        if tables.file_hash(self.live, source.name, kept) != sha256:
+            self._tell("files", source.name, kept, "differs: sha256")
+        key = source.name.encode(), file.path.encode()
+        expected = card_row(card, 0, source.name, file.path, file.mtime_ns)
+        del expected["id"]
+        there = tables.row(self.live, key, tuple(expected))
+        if secret or there is None:
+            if bool(there) == secret:
+                self._tell("cards", source.name, file.path, GHOST if secret else MISSING)
+            return
+        names = [
+            name
+            for (name, value), stored in zip(expected.items(), there)
+            if (value.encode() if isinstance(value, str) else value) != stored
+        ]
+        if names:
+            self._tell("cards", source.name, file.path, f"differs: {', '.join(names)}")
+
+    def _tell(self, table: str, source: str, path: str, what: str) -> None:
+        found = self.found
+        if len(found.differences) >= LISTED:
+            found.more += 1
+        elif (place := (table, source, path)) not in self.told:
+            self.told.add(place)
+            found.differences.append(Difference(table, source, path, what))
+
+
+@contextlib.contextmanager
+def _texts(connection) -> Iterator[None]:
+    before, connection.text_factory = connection.text_factory, str
+    try:
+        yield
+    finally:
+        connection.text_factory = before
+
+
+def _shown(value: object) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _values(table: tables.Table, rows: list[tuple]) -> str:
+    if table.name == "names":
+        return f"{len(rows)} of the names that it answers to"
+    shown = []
+    for row in sorted(rows, key=repr)[:_VALUES]:
+        text = " ".join(_shown(value) for value in row if value is not None)
+        shown.append(repr(text if len(text) <= 80 else f"{text[:77]}..."))
+    more = f" and {len(rows) - _VALUES} more" if len(rows) > _VALUES else ""
+    return f"{', '.join(shown)}{more}"
+
+
+def _cut_ledger(ledger: Path, copy: Path, marks: str | None) -> int:
+    """Copy the ledger as far as the index knows it; gives the number of lines behind that.
+
+    A file that is shorter than it was is copied whole: what the index knows of it is then found
+    to be in no file.
+    """
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    try:
+        known = json.loads(marks or "{}")
+        names = [name for name in os.listdir(ledger) if FILE_NAME.fullmatch(name)]
+    except (OSError, ValueError):
+        known, names = {}, []
+    behind = 0
+    for name in names:
+        mark = known.get(name) if isinstance(known, dict) else None
+        offset = mark.get("offset") if isinstance(mark, dict) else 0
+        with contextlib.suppress(OSError), open(ledger / name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not isinstance(offset, int) or not 0 <= offset <= size:
+                offset = size
+            with open(copy / name, "wb") as target:
+                while offset and (part := file.read(min(offset, _CHUNK))):
+                    target.write(part)
+                    offset -= len(part)
+            behind += sum(part.count(b"\n") for part in iter(lambda: file.read(_CHUNK), b""))
+    return behind
+
+
+def _check_database(
+    connection, db_path: Path, folder: Path, deep: bool, found: Verification
+) -> None:
+    """SQLite's and FTS5's own checks, on a copy: a check of the full text needs to write, and
+    keeps out other writers as long as it goes on."""
+    path = folder / "copy.db"
+    try:
+        with _noting_damage(db_path, found):
+            with tables.snapshot(connection):
+                tables.copy(connection, path)
+            with contextlib.closing(connect_write(path)) as copied:
+                register(copied)
+                if deep:
+                    found.damage += tables.integrity_check(copied)
+                if not found.damage and not tables.full_text_is_in_step(copied, exactly=deep):
+                    found.differences.append(
+                        Difference("cards_fts", "", "", "differs: the tokens of the cards")
+                    )
+    except MemoryFault as told:
+        # It is the copy that `connect_write` speaks of.
+        if not isinstance(told, Damaged):
+            raise
+        found.damage.append("the database is damaged")
+    del found.damage[_DAMAGE_LINES:]
+
+
+# Mending
+
+
+@dataclass(slots=True)
+class Repaired:
+    """What was done, a line each, what was wrong before, and what was found afterwards."""
+
+    steps: list[str]
+    before: Verification
+    after: Verification
+
+    @property
+    def ok(self) -> bool:
+        """Whether the index now is what the files say."""
+        return self.after.ok
+
+    def to_dict(self) -> dict[str, object]:
+        """The object that every surface returns."""
+        return {
+            "ok": self.ok,
+            "steps": self.steps,
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+        }
+
+
+def repair(
+    db_path: Path,
+    sources: Iterable[Source],
+    ledger_folder: Path,
+    *,
+    deep: bool = False,
+    evidence_folder: Path | None = None,
+    finish: Callable[[object], None] | None = None,
+    progress: Progress | None = None,
+    waiting: Callable[[], None] | None = None,
+) -> Repaired:
+    """Mend the index by the least that is needed, and verify it again.
+
+    Rows that differ are made again from their files, and no other file is parsed; an index that
+    is damaged, or cannot be mended so, is built anew, and a damaged one is kept under another
+    name. Takes the write lock itself. `finish(connection)` is called on an index that was built
+    anew, for what the caller keeps in it beside cards and events. Raises MemoryFault when the
+    index cannot be written, and when a damaged one cannot be built anew: a source is missing, or
+    the database holds tables of somebody else.
+    """
+    db_path = Path(db_path)
+    work = _Repair(db_path, list(sources), Path(ledger_folder), progress)
+
+    def look() -> Verification:
+        try:
+            with contextlib.closing(connect_read(db_path)) as connection, translated(db_path):
+                return verify(
+                    connection,
+                    db_path,
+                    work.sources,
+                    work.ledger,
+                    deep=deep,
+                    evidence_folder=evidence_folder,
+                    progress=progress,
+                )
+        except Damaged as error:
+            return Verification(damage=[error.error], deep=deep)
+        except NoIndex as error:
+            none = Difference("schema", "", "", f"{MISSING}: {error.error}")
+            return Verification(differences=[none], deep=deep)
+
+    with write_lock(db_path, waiting):
+        work.set_aside_what_is_no_database()
+        before = look()
+        if before.differences or before.damage:
+            if not before.damage:
+                work.mend(before)
+                after = look()
+                if not (after.differences or after.damage):
+                    return Repaired(work.steps, before, after)
+            try:
+                work.build_anew(finish)
+            except MemoryFault as error:
+                if before.damage:
+                    raise
+                work.steps.append(f"it could not be built anew: {error.error}")
+        elif not work.steps:
+            return Repaired([], before, before)
+        return Repaired(work.steps, before, look())
+
+
+class _Repair:
+    """The steps of a repair; `steps` tells of those that were taken."""
+
+    def __init__(
+        self, db_path: Path, sources: list[Source], ledger: Path, progress: Progress | None
+    ) -> None:
+        self.db_path = db_path
+        self.sources = sources
+        self.ledger = ledger
+        self.progress = progress
+        self.steps: list[str] = []
+
+    def set_aside_what_is_no_database(self) -> None:
+        """Make room for an index where its file was overwritten; a text file is not touched."""
+        try:
+            with open(self.db_path, "rb") as file:
+                head = file.read(4096)
+        except OSError:
+            return
+        if head and not head.startswith(_MAGIC) and b"\0" in head:
+            kept = _set_aside(self.db_path)
+            self.steps.append(f"the file was no database any more, and was kept as {kept.name}")
+
+    def mend(self, found: Verification) -> None:
+        """Make again what differs."""
+        told = found.differences
+        # Of more differences than are listed nobody knows where they are.
+        keys = None if found.more else _places(told)
+        with contextlib.closing(connect_write(self.db_path)) as connection:
+            with translated(self.db_path):
+                migrate(connection)
+                if any(one.path.startswith("trigger ") for one in told if one.table == "schema"):
+                    tables.renew_triggers(connection)
+                    self.steps.append("the triggers were made anew")
+                if tables.orphans(connection):
+                    tables.remove_orphans(connection)
+                    self.steps.append("rows that belong to no card were taken out")
+                self._read_again(connection, keys)
+                events = any(one.table == "events" for one in told)
+                if events or found.more:
+                    tables.forget_ledger(connection)
+                    self.steps.append("the ledger was read anew")
+                project(connection, self.ledger, cards_changed=True)
+                if tables.renew_full_text(connection):
+                    self.steps.append("the full text was built again")
+
+    def _read_again(self, connection, keys: list[tuple[str, str]] | None) -> None:
+        tables.forget_files(connection, keys)
+        result = SyncResult()
+        # Of a source that is missing the others know nothing.
+        with contextlib.suppress(MemoryFault):
+            result = sync(connection, self.sources, self.progress)
+        gone = len(tables.ghosts(connection))
+        drop_sources(connection, {source.name for source in self.sources}, result)
+        for source, path in tables.ghosts(connection):
+            unindex_card(connection, source, path)
+        if count := result.added + result.updated + result.moved:
+            self.steps.append(f"read again: {count} file{'' if count == 1 else 's'}")
+        if count := result.removed + gone:
+            self.steps.append(f"taken out: {count} card{'' if count == 1 else 's'} without a file")
+
+    def build_anew(self, finish: Callable[[object], None] | None) -> None:
+        """Build the index from all files."""
+        notes = rebuild(self.db_path, self.sources, self.progress).notes
+        with contextlib.closing(connect_write(self.db_path)) as connection:
+            with translated(self.db_path):
+                migrate(connection)
+                tables.forget_ledger(connection)
+                project(connection, self.ledger, cards_changed=True)
+                if finish:
+                    finish(connection)
+        self.steps += ["the index was built anew from the files", *notes]
+
+
+def _places(told: list[Difference]) -> list[tuple[str, str]]:
+    """Where the table `files` may have the files that differences tell of."""
+    places = dict.fromkeys(
+        (one.source, path)
+        for one in told
+        if one.table in ("cards", "files", "tags", "links", "names") and one.path
+        for path in (one.path, secret_path(one.source, one.path))
+    )
+    return list(places)
