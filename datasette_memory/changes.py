@@ -105,7 +105,9 @@ class Change:
         """The object that every surface returns."""
         always = ("status", "id", "ref", "path", "indexed")
         found = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {key: value for key, value in found.items() if key in always or value not in (None, [])}
+        return {
+            key: value for key, value in found.items() if key in always or value not in (None, [])
+        }
 
 
 class Changes:
@@ -265,9 +267,14 @@ class Changes:
         """Make the text of an earlier version the present one, under a new version number."""
         with self._index(None) as connection:
             card = self._own(connection, reference)
-        events = [event for event in self.versions(card) if event["version"] == version]
+        kept = self.versions(card)
+        events = [event for event in kept if event["version"] == version]
         if not events:
-            raise NotFound(f"{card['ref']} has no version {version} in the evidence")
+            known = ", ".join(dict.fromkeys(str(event["version"]) for event in kept))
+            raise NotFound(
+                f"{card['ref']} has no earlier version {version}",
+                f"there are: {known}" if known else "it was never changed",
+            )
         data = self.vault.read(str(card["path"]))
         old_text = self.evidence.get(str(events[-1]["sha256"]))
         number = parse_card(data, str(card["path"])).version + 1
@@ -297,7 +304,9 @@ class Changes:
         kind = "unlinked" if remove else "linked"
         type = "_".join(type.split())
         if not type:
-            raise MemoryFault("the type of the link is empty", "as in: memory link D_1 caused_by X_2")
+            raise MemoryFault(
+                "the type of the link is empty", "as in: memory link D_1 caused_by X_2"
+            )
         with self._index(None) as connection:
             card = self._find(connection, reference)
             try:
@@ -307,7 +316,9 @@ class Changes:
                 if not remove:
                     raise
         if card["source"] != VAULT:
-            here = [row for row in card["relations"] if (row["type"], row["target"]) == (type, target)]
+            here = [
+                row for row in card["relations"] if (row["type"], row["target"]) == (type, target)
+            ]
             if bool(here) != remove:
                 return Change("unchanged", card["id"], card["ref"], card["path"], True)
             self._record_link(kind, card, type, target)

@@ -98,7 +98,10 @@ def read_config(path: Path) -> dict[str, object]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise MemoryFault(f"{path} cannot be read: {error.strerror}") from error
+        raise MemoryFault(
+            f"{path} cannot be read: {error.strerror}",
+            "check its permissions, or name another home with --home",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise MemoryFault(f"{path} is not valid JSON: {error}", hint) from error
     if not isinstance(config, dict):
@@ -126,4 +129,7 @@ def write_config(path: Path, config: dict[str, object]) -> None:
     try:
         write_whole(path, text.encode("utf-8"))
     except OSError as error:
-        raise MemoryFault(f"{path} cannot be written: {error.strerror}") from error
+        raise MemoryFault(
+            f"{path} cannot be written: {error.strerror}",
+            "check the permissions of its folder, or name another home with --home",
+        ) from error

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from .search.sqlite import SQLiteSearcher, is_expired
 from .text.tokenise import TOKENIZER_VERSION
 from .text.window import MAX_CHARS, Window, window
 from .writing import Writing
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -96,6 +97,8 @@ class Memory(Writing):
             result = SQLiteSearcher(connection).search(
                 query, limit=limit, filters=filters, superseded=superseded or moment is not None
             )
+            if not result.hits and read.count(connection) == 0:
+                return replace(result, notice="The index holds no card.")
         if not result.hits and not secret:
             self._tell("gap", by, query=" ".join(query.split())[:200])
         return result
@@ -114,7 +117,8 @@ class Memory(Writing):
             try:
                 card = self._find(connection, reference)
             except NotFound:
-                if not secret:
+                # Reading the secret cards costs much more than knowing that there are none.
+                if not secret or not read.has_secret(connection):
                     raise
                 card = None
         if card is None:
@@ -196,7 +200,7 @@ class Memory(Writing):
         moment = _day(as_of)
         with self._reading() as connection:
             card = self._find(connection, reference)
-            edges = None if moment is None else self._edges_then(connection, moment)
+            edges = None if moment is None else self._edges_then(connection, moment, card)
             found = graph.walk(connection, int(card["id"]), depth, edges)
             cards = []
             for one in found:
@@ -399,14 +403,17 @@ class Memory(Writing):
         row = card_row(old, int(str(card["id"])), str(card["source"]), path, 0)
         return card | _decoded(row) | {"superseded_by": old.superseded_by}
 
-    def _edges_then(self, connection, moment: datetime) -> list:
-        """The links between cards as they were at `moment`."""
+    def _edges_then(self, connection, moment: datetime, card: Mapping[str, object]) -> list:
+        """The links between cards as they were at `moment`. Raises NotFound when `card` was not
+        there yet."""
         from .evidence.store import EvidenceStore
         from .index import graph
         from .past import look_back
         from .vault.card import parse_card
 
         past = look_back(self.home.home / "ledger", moment)
+        if not past.was_there(card):
+            raise NotFound(f"{card['ref']} was not there yet at {moment.isoformat()}")
         evidence = EvidenceStore(self.home.home / "evidence")
         there, edges = set(), []
         changed = set()

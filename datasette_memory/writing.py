@@ -56,7 +56,11 @@ class Writing:
         nothing is `rejected`.
         """
         new = _new_card(title=title, body=body, relates=relates, **fields)
-        arguments = {"new": asdict(new), "on_conflict": on_conflict, "reject_secrets": reject_secrets}
+        arguments = {
+            "new": asdict(new),
+            "on_conflict": on_conflict,
+            "reject_secrets": reject_secrets,
+        }
         return self._change("capture", arguments, by)
 
     def supersede(

@@ -16,7 +16,7 @@ CONFLICT = 3
 _MAX_BYTES = 8 * 1024 * 1024
 
 _CARD_OPTIONS = (
-    click.option("--kind", metavar="KIND", help="decision, mistake, fact, ...  [default: note]"),
+    click.option("--kind", metavar="KIND", help="A kind, as decision, mistake or fact.  [default: note]"),
     click.option("--summary", metavar="TEXT", help="One or two sentences."),
     click.option("--tags", metavar="TAG,TAG", help="Tags."),
     click.option("--keywords", metavar="WORD,WORD", help="Other words to find it by."),
@@ -93,8 +93,8 @@ def capture_command(context, title, body, relates, raw, on_conflict, reject_secr
     Examples:
       memory capture --title '站点根目录' --body '站点根目录在 /srv/www/orchid，不是 /var/www。'
       memory capture --title 'Why SQLite' --kind decision --tags db,search < reason.md
-      memory capture --title '磁盘写满' --kind mistake --relates caused_by:E_0001 --body ...
-      memory capture --title 'Call notes' --body 'What was agreed ...' --raw call.txt
+      memory capture --title 'WAL 占满磁盘' --kind mistake --relates caused_by:E_0001 < reason.md
+      memory capture --title 'Call' --kind episode --body 'What we agreed on, and why' --raw call.txt
 
     Exit codes: 0 written, kept for later or unchanged; 1 rejected; 2 nothing could be kept;
     3 conflict.
@@ -131,8 +131,8 @@ def supersede_command(context, reference, title, body, relates, raw, on_conflict
 
     \b
     Examples:
-      memory supersede F_0001 --title '监听端口 8025' --body '十月起监听 8025，8020 已停用。'
-      memory supersede D_0002 --title 'Rate limiting in Redis' < decision.md
+      memory supersede F_0002 --title '监听端口 8030' --body '十二月起监听 8030，8025 已停用。'
+      memory supersede D_0006 --title 'Search moves to a new index' < decision.md
     """
     settings: Settings = context.obj
     change = settings.memory().supersede(
@@ -251,7 +251,7 @@ def related_command(context, reference, depth, as_of):
     Examples:
       memory related D_0003
       memory related D_0003 --depth 2 --json
-      memory related D_0003 --as-of 2026-09-01
+      memory related D_0003 --as-of 2026-11-15
     """
     settings: Settings = context.obj
     found = settings.memory().related(readable(reference), depth=depth, as_of=as_of)
@@ -282,7 +282,7 @@ def forget_command(context, reference, agent, session):
 
     \b
     Examples:
-      memory forget N_0012
+      memory forget SG_0002
     """
     change = context.obj.memory().forget(readable(reference), by=_by(agent, session))
     _finish(context, change)
@@ -332,7 +332,7 @@ def history_command(context, reference, restore, agent, session):
     \b
     Examples:
       memory history D_0003
-      memory history D_0003 --restore 1
+      memory history D_0003 --restore 2
     """
     settings: Settings = context.obj
     memory = settings.memory()

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from .change_commands import COMMANDS
 from .guard import NO_RESULT, GuardedGroup
 from .import_command import finish, import_command, run_sync
 from .options import HELP, Settings, common_options, version_option
@@ -109,11 +110,12 @@ def index_command(settings, rebuild, quiet):
 @click.option("--tags", metavar="TAG,TAG", help="Only cards with all of these tags.")
 @click.option("--since", metavar="DATE", help="Only cards updated since: 2026-09-30, or 30d.")
 @click.option("--superseded", is_flag=True, help="Let superseded cards in.")
+@click.option("--as-of", metavar="DATE", help="The cards that held on that day.")
 @click.option("--secret", is_flag=True, help="Search the secret cards, and those alone.")
 @common_options
 @click.pass_context
 def search_command(
-    context, words, limit, kind, source, project, tag, tags, since, superseded, secret
+    context, words, limit, kind, source, project, tag, tags, since, superseded, as_of, secret
 ):
     """Find the cards that answer QUERY, best first.
 
@@ -142,7 +144,9 @@ def search_command(
         tags=_tags(tag, tags),
         since=since,
         superseded=superseded,
+        as_of=as_of,
         secret=secret,
+        by={"surface": "cli"},
     )
     if settings.json:
         write_json(result.to_dict())
@@ -215,9 +219,10 @@ def _say_none(result, memory, settings: Settings) -> None:
     help="Show so many characters; 0 means all.",
 )  # fmt: skip
 @click.option("--full", is_flag=True, help="Show the text to its end.")
+@click.option("--as-of", metavar="DATE", help="The text of that day.")
 @common_options
 @click.pass_obj
-def show_command(settings, reference, offset, max_chars, full):
+def show_command(settings, reference, offset, max_chars, full, as_of):
     """Read the card that REF means: a ref, a row id, a path or an exact title.
 
     A long text comes in windows; what is left, and the command for it, is always said. Secret
@@ -233,7 +238,13 @@ def show_command(settings, reference, offset, max_chars, full):
     """
     reference = readable(reference)
     shown = _opened(settings).show(
-        reference, offset=offset, max_chars=max_chars, full=full, secret=True
+        reference,
+        offset=offset,
+        max_chars=max_chars,
+        full=full,
+        secret=True,
+        as_of=as_of,
+        by={"surface": "cli"},
     )
     if settings.json:
         write_json(shown.to_dict())
@@ -241,6 +252,8 @@ def show_command(settings, reference, offset, max_chars, full):
     from . import present
 
     words = ["show", "--offset", str(shown.window.next_offset)]
+    if as_of:
+        words += ["--as-of", as_of]
     if max_chars != 20_000:
         words += ["--max-chars", str(max_chars)]
     words += ["--", reference] if reference.startswith("-") else [reference]
@@ -313,3 +326,7 @@ def serve_command(context, port, host, open_browser, metadata):
             metadata=Path(metadata) if metadata else None,
         )
     )
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)

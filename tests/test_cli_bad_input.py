@@ -31,7 +31,8 @@ for package in datasette_memory.index, datasette_memory.search, memory_cli:
             importlib.import_module(f"{package.__name__}.{module.name}")
 for encoding in "utf-8-sig", "utf-16", "utf-32-le", "ascii", "latin-1", "idna":
     "".encode(encoding)
-datasette_memory.index.connection.BUSY_TIMEOUT = 0.1
+datasette_memory.index.connection.READ_TIMEOUT = 0.1
+datasette_memory.index.connection.WRITE_TIMEOUT = 0.1
 if os.name == "posix" and os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)

@@ -221,10 +221,13 @@ async def test_start_mends_a_search_that_went_stale(index_file, capsys):
     assert await titles(ds, f"_search_title={quote('端口')}") == set()
     assert "search was mended" in capsys.readouterr().err
     with sqlite3.connect(path) as connection:
-        triggers = connection.execute(
-            "select count(*) from sqlite_master where type = 'trigger' and tbl_name = 'cards'"
-        ).fetchone()[0]
-    assert triggers == 3
+        triggers = {
+            name
+            for (name,) in connection.execute(
+                "select name from sqlite_master where type = 'trigger' and tbl_name = 'cards'"
+            )
+        }
+    assert {"cards_fts_insert", "cards_fts_delete", "cards_fts_update"} <= triggers
     connection.close()
 
 

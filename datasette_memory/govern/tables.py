@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from ..index.connection import BUSY_TIMEOUT, sqlite3, transaction
+from ..index.connection import WRITE_TIMEOUT, sqlite3, transaction
 from ..index.links import resolve
 from ..index.project import _MARKS
 from ..index.schema import (
@@ -226,7 +226,7 @@ def copy(connection, path: Path) -> None:
 
     Works on a database that is only read, and while others write. Raises sqlite3.Error.
     """
-    deadline = time.monotonic() + BUSY_TIMEOUT
+    deadline = time.monotonic() + WRITE_TIMEOUT
 
     def give_up(status: int, remaining: int, total: int) -> None:
         # Left alone, the backup tries again for ever.

@@ -634,11 +634,13 @@ def repair(
                     evidence_folder=evidence_folder,
                     progress=progress,
                 )
-        except Damaged as error:
-            return Verification(damage=[error.error], deep=deep)
         except NoIndex as error:
             none = Difference("schema", "", "", f"{MISSING}: {error.error}")
             return Verification(differences=[none], deep=deep)
+        except (MemoryFault, UnicodeError) as error:
+            if not _tells_of_damage(error):
+                raise
+            return Verification(damage=[str(error)], deep=deep)
 
     with write_lock(db_path, waiting):
         work.set_aside_what_is_no_database()
@@ -650,7 +652,7 @@ def repair(
                 if not (after.differences or after.damage):
                     return Repaired(work.steps, before, after)
             try:
-                work.build_anew(finish)
+                work.build_anew(bool(before.damage), finish)
             except MemoryFault as error:
                 if before.damage:
                     raise
@@ -721,9 +723,20 @@ class _Repair:
         if count := result.removed + gone:
             self.steps.append(f"taken out: {count} card{'' if count == 1 else 's'} without a file")
 
-    def build_anew(self, finish: Callable[[object], None] | None) -> None:
+    def build_anew(self, damaged: bool, finish: Callable[[object], None] | None) -> None:
         """Build the index from all files."""
-        notes = rebuild(self.db_path, self.sources, self.progress).notes
+        try:
+            notes = rebuild(self.db_path, self.sources, self.progress).notes
+        except (MemoryFault, UnicodeError, TypeError) as error:
+            # The database makes no sense even as a thing to be replaced: names in its schema are
+            # other words now, or no words. One that is whole and holds more stays where it is.
+            if not damaged or "locked" in str(error):
+                raise
+            for source in self.sources:
+                scan(source)
+            kept = _set_aside(self.db_path)
+            notes = rebuild(self.db_path, self.sources, self.progress).notes
+            notes.append(f"the damaged index was kept as {kept.name}")
         with contextlib.closing(connect_write(self.db_path)) as connection:
             with translated(self.db_path):
                 migrate(connection)
@@ -732,6 +745,14 @@ class _Repair:
                 if finish:
                     finish(connection)
         self.steps += ["the index was built anew from the files", *notes]
+
+
+def _tells_of_damage(error: Exception) -> bool:
+    """Whether a database that cannot be opened is broken, rather than locked or out of reach."""
+    # Where a broken schema is quoted in SQLite's message, that may be no UTF-8.
+    return isinstance(error, (Damaged, UnicodeError)) or any(
+        text in str(error) for text in ("unsupported file format", "Could not decode")
+    )
 
 
 def _places(told: list[Difference]) -> list[tuple[str, str]]:

@@ -16,8 +16,10 @@ try:
 except ImportError:
     import sqlite3
 
-#: How long a statement waits for another writer, in seconds.
-BUSY_TIMEOUT = 30.0
+#: How long a statement waits for another program, in seconds. A reader waits for little: WAL lets
+#: it read while others write. A writer may have to wait until a long import has merged.
+READ_TIMEOUT = 5.0
+WRITE_TIMEOUT = 15.0
 
 #: Cards of one to three kilobytes leave a third of each page of SQLite's own size empty.
 PAGE_SIZE = 16384
@@ -89,7 +91,7 @@ def connect_write(path: Path, page_size: int = PAGE_SIZE) -> "sqlite3.Connection
             "name another place with --db or --home",
         ) from error
     with translated(path):
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=WRITE_TIMEOUT, isolation_level=None)
         with _closed_on_error(connection):
             connection.execute(f"pragma page_size = {page_size}")
             # WAL lets readers go on while an import writes. The timeout is set before it,
@@ -145,7 +147,7 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     ):
         return Damaged(
             f"the index {path} is damaged ({text})",
-            "build it again from the files with `--rebuild`; no card is lost, cards are files",
+            "build it again from the files with `memory index --rebuild`; no card is lost, cards are files",
         )
     if "readonly" in text or "unable to open" in text:
         return MemoryFault(
@@ -166,7 +168,8 @@ def fault(error: Exception, path: Path) -> MemoryFault:
         )
     if "no such table" in text or "no such column" in text or "no such function" in text:
         return MemoryFault(
-            f"{path} was built by another version ({text})", "build it again with `--rebuild`"
+            f"{path} was built by another version ({text})",
+            "build it again with `memory index --rebuild`",
         )
     return MemoryFault(f"{path}: {text}")
 
@@ -207,7 +210,7 @@ def _closed_on_error(connection: "sqlite3.Connection") -> Iterator[None]:
 
 def _open(path: Path, options: str) -> "sqlite3.Connection":
     uri = path.absolute().as_uri() + "?" + options
-    return sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None)
+    return sqlite3.connect(uri, uri=True, timeout=READ_TIMEOUT, isolation_level=None)
 
 
 def _wal(path: Path) -> bool:

@@ -123,6 +123,12 @@ def titles(connection, ids: Iterable[int]) -> list[str]:
     return rows
 
 
+def has_secret(connection) -> bool:
+    """Whether there are cards that the index holds nothing of but hashes."""
+    sql = "select exists (select 1 from files where card_id is null and sha256 is not null)"
+    return bool(connection.execute(sql).fetchone()[0])
+
+
 def count(connection) -> int:
     """The number of cards."""
     return connection.execute("select count(*) from cards").fetchone()[0]
@@ -171,5 +177,3 @@ def record_read(connection, id: int, moment: str) -> None:
         "on conflict (card_id) do update set reads = reads + 1, last_read = excluded.last_read",
         [id, moment],
     )
-
-

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import MemoryFault
 from ..vault.sources import Source
 from .connection import (
-    BUSY_TIMEOUT,
+    WRITE_TIMEOUT,
     PAGE_SIZE,
     Damaged,
     NoIndex,
@@ -90,9 +90,7 @@ def _refuse_tables(path: Path, added: Iterable[tuple[str, str, str]]) -> None:
         )
 
 
-def _carry_over(
-    new, path: Path, added: Iterable[tuple[str, str, str]], result: SyncResult
-) -> None:
+def _carry_over(new, path: Path, added: Iterable[tuple[str, str, str]], result: SyncResult) -> None:
     """Take along what no file holds; a damaged index has nothing to give."""
     rows = []
     with contextlib.suppress(MemoryFault, sqlite3.Error):
@@ -133,7 +131,7 @@ def _swap_in(new, path: Path, result: SyncResult) -> None:
 
 def _copy(new, old) -> None:
     """Copy a whole database in one transaction of SQLite's backup."""
-    deadline = time.monotonic() + BUSY_TIMEOUT
+    deadline = time.monotonic() + WRITE_TIMEOUT
 
     def give_up(status: int, remaining: int, total: int) -> None:
         # Left alone, the backup tries again for ever.

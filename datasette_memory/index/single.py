@@ -67,9 +67,7 @@ def _delete(connection, id: int, source: str, path: str) -> None:
     connection.execute("delete from files where source = ? and path = ?", (source, path))
 
 
-def _write(
-    connection, card: Card, id: int, source: str, path: str, mtime_ns: int
-) -> None:
+def _write(connection, card: Card, id: int, source: str, path: str, mtime_ns: int) -> None:
     row = card_row(card, id, source, path, mtime_ns)
     connection.execute(upsert_sql(row), row)
     for table in ("tags", "names"):

@@ -223,6 +223,8 @@ def _sync_source(
             merge_later(db.conn)
     batches = _Batches(db, source, missing, scanned_ns, result)
     done = 0
+    if progress and to_read:
+        progress(0, len(to_read))
     for batch in _batches(to_read):
         batches.write([_read(source, file, key, known.get(key)) for file, key in batch])
         done += len(batch)

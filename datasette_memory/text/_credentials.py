@@ -332,7 +332,9 @@ def _named_kind(text: str, lowered: str, match: re.Match[str], end: int) -> str 
             return "password" if is_token(value, 8) else None
         pair = "/" in value and _PAIR_BEFORE.search(before) is not None
         return "password" if is_password(value, pair) else None
-    if before.rstrip("-_ ").endswith(_OF_NO_DOOR) or (before[-1:] == ":" and before[-2:-1].isdigit()):
+    if before.rstrip("-_ ").endswith(_OF_NO_DOOR) or (
+        before[-1:] == ":" and before[-2:-1].isdigit()
+    ):
         return None
     if is_uuid(value):
         found = not strict and lowered.startswith("key", start) and len(set(value)) > 8
@@ -420,18 +422,20 @@ _TOOLS = {
     "mapexec": _OPTION_P,
     "netexec": _OPTION_P,
 }
-# A line with one of the tools, as far as the tool's name.
-_TOOL = re.compile(rf"^[^\n]*?({'|'.join(_TOOLS)})", re.MULTILINE)
+_TOOL = re.compile("|".join(_TOOLS))
 
 
 def _commands(text: str, lowered: str) -> Iterator[_Span]:
-    """Passwords that a letter names among the options of a command."""
-    if not any(tool in lowered for tool in _TOOLS):
-        return
+    """Passwords that a letter names among the options of a command, as far as the line goes."""
+    line_end = -1
     for match in _TOOL.finditer(lowered):
-        line_end = text.find("\n", match.end())
-        option = _TOOLS[match[1]]
-        for found in option.finditer(text, match.end(), len(text) if line_end < 0 else line_end):
+        start = match.end()
+        if start > line_end:
+            line_end = text.find("\n", start)
+            line_end = len(text) if line_end < 0 else line_end
+        following = _TOOL.search(lowered, start, line_end)
+        end = following.start() if following else line_end
+        for found in _TOOLS[match[0]].finditer(text, start, end):
             if is_password(found[2]) and not is_identifier(found[2]):
                 yield *found.span(2), "password"
 

@@ -13,11 +13,13 @@ def numbers(text: str) -> Iterator[_Span]:
     yield from _phones(text)
 
 
+# What begins inside a longer number is passed over at once: it may overlap one that does not.
+
 # --- identity cards -------------------------------------------------------------------------
 
 # GB 11643: region of six digits, date of birth, sequence, check digit.
 _ID_CARD = re.compile(
-    r"[1-8][0-9]{5}([ -]?)((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])\1([0-9]{3}[0-9Xx])"
+    r"[1-8](?<![0-9].)[0-9]{5}([ -]?)((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])\1([0-9]{3}[0-9Xx])"
     "(?![0-9A-Za-z])"
 )
 # GB/T 2260
@@ -56,7 +58,7 @@ def _check_digit(number: str) -> str:
 # --- bank cards -----------------------------------------------------------------------------
 
 _BANK_CARD = re.compile(
-    r"[2-69][0-9]{3}(?:[0-9]{9,15}+"  # in one
+    r"[2-69](?<![0-9].)[0-9]{3}(?:[0-9]{9,15}+"  # in one
     r"|([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{1,4}(?:\1[0-9]{3})?"  # in fours
     "|[ -][0-9]{6}[ -][0-9]{5}"  # American Express
     "|[0-9]{2}[ -][0-9]{10,13}+)"  # after the bank's six
@@ -103,20 +105,21 @@ def _luhn(number: str) -> bool:
 # --- mobile numbers -------------------------------------------------------------------------
 
 _PHONE = re.compile(
-    "1[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}(?! [0-9])|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
+    "1(?<![0-9].)[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}(?! [0-9]{1,6}(?![0-9]))|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
 )
 # Behind another number, `138 1234 5678` is three columns of a table.
-_IN_COLUMN = re.compile("[0-9] ")
+_IN_COLUMN = re.compile("(?<![0-9])[0-9]{1,6} $")
 _COUNTRY = re.compile("(?:[+＋]|00)?86[ -]?$|[(（][+＋]?86[)）][ -]?$")
 
 
 def _phones(text: str) -> Iterator[_Span]:
     for match in _PHONE.finditer(text):
         start, end = match.span()
-        if text.find("86", max(start - 4, 0), start) >= 0:
-            if country := _COUNTRY.search(text[max(start - 7, 0) : start]):
-                start -= len(country.group())
-        if text[start + 3] == " " and _IN_COLUMN.match(text, max(start - 2, 0)):
+        if text.find("86", max(start - 4, 0), start) >= 0 and (
+            country := _COUNTRY.search(text[max(start - 7, 0) : start])
+        ):
+            start -= len(country.group())
+        elif text[start + 3] == " " and _IN_COLUMN.search(text[max(start - 8, 0) : start]):
             continue
         if _starts_a_number(text, start) and not _is_something_else(text, start, end):
             yield start, end, "phone"
@@ -142,13 +145,27 @@ _UNIT = re.compile(
 )
 _ADDRESS = re.compile(r"[^/:]*+://|[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++/")
 # The name of a setting, in lower case, and what such a name holds when the number is a person's.
-_SETTING = re.compile(r"(?:[\"']([a-z][a-z0-9_. -]{0,30})[\"'] ?: ?|([a-z][a-z0-9_.-]{0,30})=)[\"']?$")
+_SETTING = re.compile(
+    r"(?:[\"']([a-z][a-z0-9_. -]{0,30})[\"'] ?: ?|([a-z][a-z0-9_.-]{0,30})=)[\"']?$"
+)
 _PERSONAL = re.compile(
     "phone|mobile|tel|cell|contact|whatsapp|wechat|sms|fax|card|bank|account|acct|pan|iban|num|no$|name"
     "|user$|login|value|text|to$|from$"
 )
 # A number behind one of these words is no card and no phone.
-_SAID_HAN = ("编号", "单号", "流水", "流水号", "序号", "时间戳", "大小", "版本", "版本号", "qq", "qq号")
+_SAID_HAN = (
+    "编号",
+    "单号",
+    "流水",
+    "流水号",
+    "序号",
+    "时间戳",
+    "大小",
+    "版本",
+    "版本号",
+    "qq",
+    "qq号",
+)
 _SAID = re.compile(
     r"(?:(?<![A-Za-z])(?:[iI][dD]|uid|mid|pid|ts|timestamp|size|count|seq|offset|version|build|hash|trace"
     r"|span|seed|epoch|rows?|order|isbn|ISBN|ean|EAN|chr[0-9XY]{1,2})|Id|ID)$"

@@ -1,13 +1,9 @@
 """How much of their wording two texts share."""
 
-import re
-
 from .tokenise import CJK_RUN, index_text
 
 #: From here on two texts say the same thing twice.
 NEAR_DUPLICATE = 0.8
-
-_SPACE = re.compile(r"\s")
 
 
 def jaccard(a: str, b: str) -> float:
@@ -23,7 +19,7 @@ def jaccard(a: str, b: str) -> float:
 def weight(text: str) -> int:
     """How much a text says, in characters: a Han character, kana or syllable counts as two.
 
-    White space does not count.
+    White space around it does not count.
     """
-    wide = sum(len(run) for run in CJK_RUN.findall(text))
-    return len(_SPACE.sub("", text)) + wide
+    text = text.strip()
+    return len(text) + sum(len(run) for run in CJK_RUN.findall(text))

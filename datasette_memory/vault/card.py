@@ -350,9 +350,7 @@ def _ttl(value: Any, faults: list[str]) -> int | None:
     return days if days is None else min(days, MAX_TTL)
 
 
-def _own_int(
-    value: Any, what: str, default: int, extra: dict[str, Any], faults: list[str]
-) -> int:
+def _own_int(value: Any, what: str, default: int, extra: dict[str, Any], faults: list[str]) -> int:
     """A whole number, or the default for a word that means something else to its writer.
 
     `version: 1.4.2`, `version: experimental` and `priority: high` are common in files that were

@@ -164,7 +164,9 @@ def _clean_relation(relation: Any) -> dict[str, Any]:
         name, target = getattr(relation, "type", None), getattr(relation, "target", None)
     name, target = _clean_lines(name), _clean_lines(target)
     if is_empty(name) or is_empty(target):
-        raise MemoryFault("a relation needs a type and a target", "give both, like supersedes:D_0001")
+        raise MemoryFault(
+            "a relation needs a type and a target", "give both, like supersedes:D_0001"
+        )
     if isinstance(target, str) and _COMMAS.search(target):
         # A text with commas can be read as several targets, the item of a list is one.
         target = [target]

@@ -142,9 +142,7 @@ def _applied(raw: str, length: int, places: list[int], edits: list[Edit]) -> str
     def place(at: int) -> int:
         return len(raw) if at == length else at + bisect_left(places, at)
 
-    return _spliced(
-        raw, [(place(a), place(z), new.replace("\n", newline)) for a, z, new in edits]
-    )
+    return _spliced(raw, [(place(a), place(z), new.replace("\n", newline)) for a, z, new in edits])
 
 
 def _spliced(text: str, edits: list[Edit]) -> str:
@@ -473,7 +471,10 @@ class _Editor:
             return
         for (key, value), stays in zip(pairs, kept):
             if not stays:
-                self.edits.append((self.line_of(key.start), value.tail, ""))
+                # What follows must not become part of a block of text above: a comment parts them.
+                start = self.line_of(key.start)
+                rest = "" if self.fine else self.text[start : key.start] + "#\n"
+                self.edits.append((start, value.tail, rest))
         for key in sorted(added, key=_order):
             at = _place_of(key, pairs) if top else pairs[-1][1].tail
             self.lines(at, entry(key, changes[key], self.column(pairs[0][0])))

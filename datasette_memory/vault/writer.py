@@ -10,7 +10,6 @@ Two writers that act at the same moment are kept apart by the lock around a capt
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat as modes
@@ -120,7 +119,7 @@ class Vault:
         put: Callable[[Path], None],
     ) -> str:
         """Call `put` with the first name that no other file has, and return its path."""
-        full = self._inside(folder)
+        full = self._inside(self._on_disk(folder.split("/")))
         prefix = f"{folder}/" if folder else ""
         if taken is None:
             taken = {name_key(prefix + name) for name in _listed(full)}.__contains__
@@ -131,7 +130,7 @@ class Vault:
                     put(full / name)
                 except FileExistsError:
                     continue
-                return prefix + name
+                return _nfc(prefix + name)
         raise MemoryFault(
             f"there are {_MAX_NAMESAKES} files called {stem}{suffix} in {folder}",
             "give the card a title of its own",
@@ -163,7 +162,7 @@ class Vault:
         full = self._card(path, follow=False)
         if not os.path.islink(full) and not full.is_file():
             raise MemoryFault(f"{_shown(path)} is not a regular file")
-        self._inside(TRASH)
+        self._inside(self.root / TRASH)
         kept = full.relative_to(self.root)
         moment = now or datetime.now(timezone.utc)
         while True:
@@ -229,12 +228,8 @@ class Vault:
         return real
 
     def _existing(self, parts: list[str], path: str) -> Path:
-        """The file with these names; those on disk may be in another Unicode form than NFC."""
-        full = self.root
-        for part in parts:
-            if not os.path.lexists(full / part) and not part.isascii():
-                part = next((name for name in _listed(full) if _nfc(name) == _nfc(part)), part)
-            full = full / part
+        """The file with these names. Raises NotFound and MemoryFault."""
+        full = self._on_disk(parts)
         self._checked(Path(os.path.realpath(full.parent)), path)
         if not os.path.lexists(full):
             raise NotFound(
@@ -242,8 +237,17 @@ class Vault:
             )
         return full
 
-    def _inside(self, folder: str) -> Path:
-        return self._checked(Path(os.path.realpath(self.root / folder)), folder)
+    def _on_disk(self, parts: list[str]) -> Path:
+        """The path of these names; those on disk may be in another Unicode form than NFC."""
+        full = self.root
+        for part in parts:
+            if not part.isascii() and not os.path.lexists(full / part):
+                part = next((name for name in _listed(full) if _nfc(name) == _nfc(part)), part)
+            full = full / part
+        return full
+
+    def _inside(self, folder: Path) -> Path:
+        return self._checked(Path(os.path.realpath(folder)), folder.name)
 
     def _checked(self, real: Path, path: str) -> Path:
         if real != self.root and self.root not in real.parents:
