@@ -1,12 +1,14 @@
 """Changes to cards: the file first, then the ledger, then the index.
 
 The file is the truth. When the ledger or the index cannot follow, the change stands, and the
-answer says so; the next `index` brings both up to date.
+answer says so; the next change, or the next `index`, brings the index up to date.
 """
+
+from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,20 +16,24 @@ from typing import Any
 
 from .errors import Ambiguous, MemoryFault, NotFound
 from .evidence.store import EvidenceStore
+from .fields import body_of
 from .home import Home
-from .index import numbers, read
-from .index.connection import connect_write, sqlite3, transaction
+from .index import numbers, read, seen
+from .index.connection import connect_write, fault, sqlite3, transaction
 from .index.links import fold, hashed_name
 from .index.near import near
+from .index.rows import secret_path
 from .index.schema import is_current
 from .index.single import index_card, unindex_card
+from .ledger.events import cleaned
 from .ledger.writer import Ledger
 from .sources import VAULT
 from .text.secrets import find_personal, find_secrets
 from .text.similar import NEAR_DUPLICATE, jaccard, weight
-from .vault.card import Card, parse_card
-from .vault.compose import new_text
-from .vault.kinds import DEFAULT_KIND, by_name
+from .vault.card import DEFAULT_SENSITIVITY, MAX_WORD, SENSITIVITIES, Card, parse_card
+from .vault.compose import new_text, one_line
+from .vault.kinds import DEFAULT_KIND, KINDS, by_name
+from .vault.names import SUFFIX, file_name, numbered
 from .vault.revise import updated_text
 from .vault.sources import Source, scan
 from .vault.sources import read as read_file
@@ -39,10 +45,26 @@ MIN_WEIGHT = 20
 #: Near-duplicates are looked for among so many of the best hits.
 SIMILAR_HITS = 10
 
+#: How long a change waits for another that writes into the index, in seconds. It can do without:
+#: others may be waiting for the lock of the vault meanwhile.
+INDEX_PATIENCE = 5.0
+
+# So many changes that the index missed are made up for one by one; for more the vault is read.
+_MISSED = 100
+
+# A title that several cards have is numbered; so far a gap in the numbers is looked over.
+_NAMESAKES = 3
+
+_TOO_LITTLE = (
+    f"the body says too little: under {MIN_WEIGHT} characters, a Chinese one counting as two"
+)
+_CREDENTIAL = "it holds what looks like a credential"
+
 
 @dataclass(frozen=True, slots=True)
 class NewCard:
-    """What a new card says. `relates` are `(type, reference)`; `raw` is a long original."""
+    """What a new card says, in the form of `fields.checked`. `relates` are `(type, reference)`;
+    `raw` is a long original."""
 
     title: str
     body: str
@@ -76,7 +98,7 @@ class Change:
 
     `status` is `created`, `updated`, `superseded`, `linked`, `unlinked`, `trashed`, `restored`,
     `unchanged`, `pending`, `conflict` or `rejected`. `indexed` is False when the index could not
-    follow; `warning` then says why.
+    follow; `warning` then says why, and what to do.
     """
 
     status: str
@@ -101,6 +123,10 @@ class Change:
     pending_path: str | None = None
     hint: str | None = None
 
+    def warn(self, text: str) -> None:
+        """Add to `warning`."""
+        self.warning = f"{self.warning}; {text}" if self.warning else text
+
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
         always = ("status", "id", "ref", "path", "indexed")
@@ -113,92 +139,129 @@ class Change:
 class Changes:
     """The changes of one memory, made by `by`: `{surface, agent, session}`.
 
-    The caller holds the lock of the vault (`lock.vault_lock`).
+    A context: it opens the index, and makes up for what that has missed. The caller holds the lock
+    of the vault (`lock.vault_lock`). `follow()` brings the index in step with the whole vault, and
+    says whether it could. `queued` is when the change was asked for, if it had to wait.
     """
 
-    def __init__(self, home: Home, by: Mapping[str, str | None]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        by: Mapping[str, str | None],
+        follow: Callable[[], bool] = lambda: False,
+        queued: str | None = None,
+    ) -> None:
         self.home = home
         self.by = dict(by)
+        self.queued = queued
         self.vault = Vault(home.vault)
         self.ledger = Ledger(home.home / "ledger")
         self.evidence = EvidenceStore(home.home / "evidence")
+        #: Whether the ledger holds all that was done.
+        self.recorded = True
+        self._follow = follow
+        # None while the index cannot be used, and then why.
+        self._connection: sqlite3.Connection | None = None
+        self._trouble: MemoryFault | None = None
+        # Whether the index has every card of the vault; if not, the files are read.
+        self._complete = False
+        self._ends: dict[str, int] = {}
+        self._used: list[str] = []
+
+    def __enter__(self) -> Changes:
+        try:
+            self._open()
+        except (MemoryFault, sqlite3.Error) as error:
+            self._lose_index(error)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     # New cards
 
     def capture(
-        self, new: NewCard, *, on_conflict: str = "suffix", reject_secrets: bool = False
+        self,
+        new: NewCard,
+        *,
+        on_conflict: str = "suffix",
+        reject_secrets: bool = False,
+        replaces: str | None = None,
     ) -> Change:
-        """Write a new card and index it; see `Memory.capture` for the cases."""
-        title = " ".join(new.title.split())
-        body = new.body.strip("\n")
-        if not title:
+        """Write a new card and index it; see `Memory.capture` for the cases.
+
+        `replaces` is the path of a card of the vault that may have the same title.
+        """
+        if not new.title:
             return Change("rejected", reason="the title is empty")
-        if weight(body) < MIN_WEIGHT:
-            return Change(
-                "rejected",
-                reason=f"the body says too little: under {MIN_WEIGHT} characters, a Chinese one "
-                "counting as two",
-            )
+        if weight(new.body) < MIN_WEIGHT:
+            return Change("rejected", reason=_TOO_LITTLE)
         change = Change("created")
         _look_for_secrets(
-            change, {"title": title, "summary": new.summary, "body": body, "raw": new.raw}
+            change, {"title": new.title, "summary": new.summary, "body": new.body, "raw": new.raw}
         )
         if reject_secrets and change.secrets_found:
-            change.status, change.reason = "rejected", "it holds what looks like a credential"
+            change.status, change.reason = "rejected", _CREDENTIAL
             return change
-        with self._index(change) as connection:
-            relations = [
-                {"type": type, "target": self._target(connection, reference)}
-                for type, reference in new.relates
-            ]
-            namesakes = self._namesakes(connection, title)
-            same = [one for one in namesakes if one.card.body.strip("\n") == body]
-            if same:
-                return self._unchanged(change, same[0], new)
-            if namesakes:
-                change.conflict = True
-                change.existing_path = namesakes[0].path
-                change.collision_paths = [one.path for one in namesakes]
-                if on_conflict == "reject":
-                    change.status = "conflict"
-                    change.reason = "another card has this title and another body"
-                    change.hint = "update that card, supersede it, or choose another title"
-                    return change
-            change.similar = self._similar(connection, title, body) or None
-            kind = new.kind or DEFAULT_KIND
-            known = by_name(kind)
-            change.ref = self._number(connection, (known or by_name("misc")).prefix)
-            now = _now()
-            front: dict[str, Any] = {"id": change.ref, "title": title}
-            front |= {name: getattr(new, name) for name in _FRONTMATTER}
-            front |= {"kind": kind, "created": now, "updated": now, "relations": relations}
-            if new.raw is not None:
-                record = self.evidence.put(
-                    new.raw,
-                    kind="raw",
-                    origin=change.ref,
-                    session=new.session,
-                    sensitivity=new.sensitivity or "internal",
-                )
-                change.evidence = record.sha256
-                front["refs"] = {"evidence": [record.sha256]}
-            change.version = 1
-            text = new_text(front, body + "\n")
-            change.path = self.vault.create(text, kind, title, self._taken(connection))
-            self._record(change, "created", sha256=_sha256(text.encode()))
-            self._index_one(connection, change)
-        return change
+        try:
+            return self._capture(
+                replace(change, warnings=[*change.warnings]), new, on_conflict, replaces
+            )
+        except sqlite3.Error as error:
+            # Nothing is written before all questions are asked.
+            self._lose_index(error)
+            return self._capture(change, new, on_conflict, replaces)
 
-    def _unchanged(self, change: Change, same: "_Found", new: NewCard) -> Change:
-        change.status, change.ref, change.path = "unchanged", same.ref, same.path
-        change.id, change.version, change.indexed = same.id, same.card.version, same.id is not None
-        card = same.card
-        asked = {name: getattr(new, name) for name in _FRONTMATTER if getattr(new, name)}
-        asked.pop("agent", None)
-        asked.pop("session", None)
-        change.metadata_differs = (
-            any(getattr(card, name) != value for name, value in asked.items()) or None
+    def _capture(
+        self, change: Change, new: NewCard, on_conflict: str, replaces: str | None
+    ) -> Change:
+        title, body = new.title, new.body
+        relations = [
+            {"type": relation_type(type), "target": self._target(reference)}
+            for type, reference in new.relates
+        ]
+        kind = new.kind or DEFAULT_KIND
+        now = _now()
+        front: dict[str, Any] = {"id": numbers.reference("M", 0), "title": title}
+        front |= {name: getattr(new, name) for name in _FRONTMATTER}
+        front |= {"kind": kind, "created": now, "updated": now, "relations": relations}
+        if new.raw is not None:
+            front["refs"] = {"evidence": [_sha256(cleaned(new.raw).encode())]}
+        wanted = _readable(new_text(front, body + "\n"))
+        namesakes = self._namesakes(title)
+        same = [one for one in namesakes if one.card.body.strip("\n") == body]
+        if same:
+            return _unchanged(change, same[0], new, wanted)
+        namesakes = [one for one in namesakes if one.path != replaces]
+        if namesakes:
+            change.conflict = True
+            change.existing_path = namesakes[0].path
+            change.collision_paths = [one.path for one in namesakes]
+            if on_conflict == "reject":
+                change.status = "conflict"
+                change.reason = "another card has this title and another body"
+                change.hint = "update that card, supersede it, or choose another title"
+                return change
+        change.similar = self._similar(title, body) or None
+        front["id"] = change.ref = self._number((by_name(kind) or by_name("misc")).prefix)
+        if new.raw is not None:
+            record = self.evidence.put(
+                new.raw,
+                kind="raw",
+                origin=change.ref,
+                session=new.session,
+                sensitivity=new.sensitivity or DEFAULT_SENSITIVITY,
+            )
+            change.evidence = record.sha256
+        change.version = 1
+        text = new_text(front, body + "\n")
+        change.path = self.vault.create(text, kind, title, self._taken())
+        self._record(
+            change, "created", sha256=_sha256(text.encode()), **_mark(new.sensitivity == "secret")
         )
+        self._index_one(change)
         return change
 
     def supersede(
@@ -206,8 +269,7 @@ class Changes:
         reject_secrets: bool = False,
     ) -> Change:  # fmt: skip
         """Write the card that replaces another; both are linked, the old one stays readable."""
-        with self._index(None) as connection:
-            old = self._find(connection, reference)
+        old = self._find(reference)
         target = str(old["ref"])
         new = replace(
             new,
@@ -215,24 +277,35 @@ class Changes:
             project=new.project or old["project"],
             relates=(("supersedes", target), *new.relates),
         )
-        change = self.capture(new, on_conflict=on_conflict, reject_secrets=reject_secrets)
+        ours = old["source"] == VAULT
+        change = self.capture(
+            new,
+            on_conflict=on_conflict,
+            reject_secrets=reject_secrets,
+            replaces=str(old["path"]) if ours else None,
+        )
         if change.status != "created":
             return change
         change.status, change.supersedes = "superseded", target
-        if old["source"] == VAULT:
+        # The new card says it too, and that is enough for the index.
+        if ours:
             try:
                 marked = self._edit(
                     old, {"superseded_by": change.ref}, None, "superseded", replaced_by=change.ref
                 )
-                change.warning = change.warning or marked.warning
+                if marked.warning and marked.warning != change.warning:
+                    change.warn(marked.warning)
             except (OSError, MemoryFault) as error:
-                # The new card says it too, and that is enough for the index.
                 change.warnings.append(f"{target} could not be marked: {error}")
-        else:
-            self._record_link("linked", old, "superseded_by", change.ref)
-            change.warnings.append(
-                f"{old['source']} is read-only: that {target} is replaced stands in the ledger"
-            )
+            return change
+        change.warnings.append(
+            f"{old['source']} is read-only: that {target} is replaced stands in the ledger"
+        )
+        try:
+            self._record_link("linked", old, "superseded_by", str(change.ref))
+            self._project(change)
+        except OSError as error:
+            change.warnings[-1] = f"{target} could not be marked in the ledger: {error}"
         return change
 
     # Cards that are there
@@ -241,23 +314,24 @@ class Changes:
         self, reference: str, changes: Mapping[str, Any], body: str | None,
         *, reject_secrets: bool = False,
     ) -> Change:  # fmt: skip
-        """Correct a card: the same reference, `version` + 1, the earlier text kept in evidence."""
+        """Correct a card: the same reference, `version` + 1, the earlier text kept in evidence.
+
+        `changes` are in the form of `fields.checked`. A change that had to wait is a `conflict` if
+        the card was updated after it was asked for.
+        """
         found = Change("updated")
         _look_for_secrets(
             found,
             {"title": changes.get("title"), "summary": changes.get("summary"), "body": body},
         )
         if reject_secrets and found.secrets_found:
-            found.status, found.reason = "rejected", "it holds what looks like a credential"
+            found.status, found.reason = "rejected", _CREDENTIAL
             return found
         if body is not None and weight(body) < MIN_WEIGHT:
-            return Change(
-                "rejected",
-                reason=f"the body says too little: under {MIN_WEIGHT} characters, a Chinese one "
-                "counting as two",
-            )
-        with self._index(None) as connection:
-            card = self._own(connection, reference)
+            return Change("rejected", reason=_TOO_LITTLE)
+        card = self._own(reference)
+        if late := self._overtaken(card):
+            return late
         change = self._edit(card, changes, body, "updated", bump=True)
         change.secrets_found, change.personal_found = found.secrets_found, found.personal_found
         change.warnings = found.warnings
@@ -265,8 +339,9 @@ class Changes:
 
     def restore_version(self, reference: str, version: int) -> Change:
         """Make the text of an earlier version the present one, under a new version number."""
-        with self._index(None) as connection:
-            card = self._own(connection, reference)
+        card = self._own(reference)
+        if late := self._overtaken(card):
+            return late
         kept = self.versions(card)
         events = [event for event in kept if event["version"] == version]
         if not events:
@@ -282,7 +357,10 @@ class Changes:
         return self._replace(card, data, text, number, "updated", {"restores": version})
 
     def versions(self, card: Mapping[str, object]) -> list[dict[str, object]]:
-        """The earlier texts of a card: `{version, sha256, t, by}`, the oldest first."""
+        """The earlier texts of a card: `{version, sha256, t, kind, by}`, the oldest first.
+
+        `t` is when the text was replaced; of a change that had to wait, when it was asked for.
+        """
         from .ledger.reader import merge
 
         found = []
@@ -292,40 +370,42 @@ class Changes:
                     {
                         "version": event.data.get("version_before"),
                         "sha256": event.data["before"],
-                        "t": event.t,
+                        "t": str(event.data.get("queued") or event.t),
                         "kind": event.kind,
                         "by": event.by,
                     }
                 )
         return found
 
+    def _overtaken(self, card: Mapping[str, object]) -> Change | None:
+        """The answer to a change that waited while the card was updated by another."""
+        if self.queued is None or not any(
+            version["kind"] == "updated" and str(version["t"]) > self.queued
+            for version in self.versions(card)
+        ):
+            return None
+        return Change(
+            "conflict",
+            card["id"],
+            card["ref"],
+            card["path"],
+            reason=f"{card['ref']} was updated after this was asked for, at {self.queued}",
+            hint="look at both texts, and update the card by hand",
+        )
+
     def link(self, reference: str, type: str, target: str, *, remove: bool = False) -> Change:
         """Add or take away a relation. On a card of a read-only source it stands in the ledger."""
         kind = "unlinked" if remove else "linked"
-        type = "_".join(type.split())
-        if not type:
-            raise MemoryFault(
-                "the type of the link is empty", "as in: memory link D_1 caused_by X_2"
-            )
-        with self._index(None) as connection:
-            card = self._find(connection, reference)
-            try:
-                target = self._target(connection, target)
-            except NotFound:
-                # A link to a card that is gone has to go too, under the name that it has.
-                if not remove:
-                    raise
+        type = relation_type(type)
+        card = self._find(reference)
+        try:
+            target = self._target(target)
+        except NotFound:
+            # A link to a card that is gone has to go too, under the name that it has.
+            if not remove:
+                raise
         if card["source"] != VAULT:
-            here = [
-                row for row in card["relations"] if (row["type"], row["target"]) == (type, target)
-            ]
-            if bool(here) != remove:
-                return Change("unchanged", card["id"], card["ref"], card["path"], True)
-            self._record_link(kind, card, type, target)
-            change = Change(kind, card["id"], card["ref"], card["path"])
-            change.warnings.append(f"{card['source']} is read-only: the link stands in the ledger")
-            change.indexed = self._project(change)
-            return change
+            return self._link_foreign(kind, card, type, target)
         relations = [
             {"type": relation.type, "target": relation.target}
             for relation in self._parsed(card).relations
@@ -336,15 +416,41 @@ class Changes:
         relations = [row for row in relations if row != one] if remove else [*relations, one]
         return self._edit(card, {"relations": relations}, None, kind, type=type, target=target)
 
+    def _link_foreign(
+        self, kind: str, card: Mapping[str, Any], type: str, target: str
+    ) -> Change:
+        origins = {
+            origin
+            for (origin,) in self._index().execute(
+                "select origin from links where card_id = ? and type = ? and target = ?",
+                (card["id"], type, target),
+            )
+        }
+        if "frontmatter" in origins and kind == "unlinked":
+            raise MemoryFault(
+                f"the link stands in {card['path']}, and {card['source']!r} is only read",
+                "take it out of that file, and run `memory index`",
+            )
+        if (kind == "linked") == bool(origins & {"ledger", "frontmatter"}):
+            return Change("unchanged", card["id"], card["ref"], card["path"], True)
+        self._record_link(kind, card, type, target)
+        change = Change(kind, card["id"], card["ref"], card["path"])
+        change.warnings.append(f"{card['source']} is read-only: the link stands in the ledger")
+        change.indexed = self._project(change)
+        return change
+
     def forget(self, reference: str) -> Change:
         """Move a card to the trash of the vault."""
-        change = Change("trashed")
-        with self._index(change) as connection:
-            card = self._own(connection, reference)
-            change.id, change.ref, change.path = card["id"], card["ref"], card["path"]
-            change.trash_path = self.vault.trash(str(card["path"]))
-            self._record(change, "trashed", trash=change.trash_path)
-            self._unindex_one(connection, change)
+        card = self._own(reference)
+        change = Change("trashed", card["id"], card["ref"], card["path"])
+        secret = card["sensitivity"] == "secret"
+        change.trash_path = self.vault.trash(str(card["path"]))
+        self._record(
+            change, "trashed", **({} if secret else {"trash": change.trash_path}), **_mark(secret)
+        )
+        with self._following(change):
+            unindex_card(self._index(), VAULT, str(change.path), self._followed())
+            change.indexed = True
         change.hint = f"memory trash --restore {change.trash_path}"
         return change
 
@@ -352,11 +458,13 @@ class Changes:
         """Bring a card back from the trash."""
         change = Change("restored")
         change.path = self.vault.restore(trash_path)
-        data = self.vault.read(change.path)
-        change.ref = parse_card(data, change.path).ref
-        self._record(change, "restored", trash=trash_path)
-        with self._index(change) as connection:
-            self._index_one(connection, change)
+        card = parse_card(self.vault.read(change.path), change.path)
+        change.ref, change.version = card.ref, card.version
+        secret = card.sensitivity == "secret"
+        self._record(
+            change, "restored", **({} if secret else {"trash": trash_path}), **_mark(secret)
+        )
+        self._index_one(change)
         return change
 
     # Inside: files
@@ -375,17 +483,18 @@ class Changes:
         path = str(card["path"])
         before = self.vault.read(path)
         old = parse_card(before, path)
-        if body is not None:
-            body = body.strip("\n") + "\n"
-            if body.strip("\n") == old.body.strip("\n"):
-                body = None
-        text = updated_text(text_of(before, path), changes, body)
+        if body is not None and body == old.body.strip("\n"):
+            body = None
+        text = updated_text(
+            text_of(before, path), changes, None if body is None else body + "\n"
+        )
         if text.encode() == before:
             return Change("unchanged", card["id"], card["ref"], path, True, old.version)
         version = old.version
         if bump:
             version += 1
             text = updated_text(text, {"version": version, "updated": _now()})
+        _readable(text, old.faults)
         return self._replace(card, before, text, version, kind, data)
 
     def _replace(
@@ -399,17 +508,22 @@ class Changes:
     ) -> Change:
         path = str(card["path"])
         change = Change(kind, None, str(card["ref"]), path, version=version)
-        old = parse_card(before, path)
+        old, new = parse_card(before, path), parse_card(text.encode(), path)
+        levels = old.sensitivity, new.sensitivity
         record = self.evidence.put(
-            before, kind="version", origin=change.ref, sensitivity=old.sensitivity
+            before,
+            kind="version",
+            origin=change.ref,
+            sensitivity=max(levels, key=SENSITIVITIES.index),
         )
         sha256 = self.vault.replace(path, text, record.sha256)
+        if "secret" in levels:
+            data = {**data, "secret": new.sensitivity == "secret"}
         self._record(
             change, kind, before=record.sha256, version_before=old.version, version=version,
             sha256=sha256, **data,
         )  # fmt: skip
-        with self._index(change) as connection:
-            self._index_one(connection, change)
+        self._index_one(change)
         return change
 
     def _parsed(self, card: Mapping[str, object]) -> Card:
@@ -419,12 +533,17 @@ class Changes:
     # Inside: ledger
 
     def _record(self, change: Change, kind: str, **data: Any) -> None:
+        """Put what was done into the ledger. The path of a secret card tells its title: its place
+        is where its reference is."""
+        if self.queued is not None:
+            data["queued"] = self.queued
+        path = None if data.get("secret") else change.path
         try:
-            self.ledger.append(
-                kind, ref=change.ref, source=VAULT, path=change.path, by=self.by, **data
-            )
-        except OSError as error:
-            change.warning = f"the ledger could not be written: {error.strerror}"
+            self.ledger.append(kind, ref=change.ref, source=VAULT, path=path, by=self.by, **data)
+        except (OSError, ValueError) as error:
+            self.recorded = False
+            reason = getattr(error, "strerror", None) or error
+            change.warn(f"the ledger could not be written: {reason}")
 
     def _record_link(self, kind: str, card: Mapping[str, Any], type: str, target: str) -> None:
         self.ledger.append(
@@ -432,91 +551,139 @@ class Changes:
             type=type, target=target, origin="ledger",
         )  # fmt: skip
 
-    # Inside: index
+    # Inside: the index
 
-    @contextlib.contextmanager
-    def _index(self, change: Change | None) -> Iterator["sqlite3.Connection | None"]:
-        """The index, brought to the present schema; None with a warning if it cannot be opened.
+    def _open(self) -> None:
+        self._connection = connection = connect_write(self.home.db)
+        connection.execute(f"pragma busy_timeout = {int(INDEX_PATIENCE * 1000)}")
+        if is_current(connection):
+            from .index.functions import register
 
-        Without a `change` to warn in, what is wrong is raised.
-        """
-        connection = None
+            register(connection)
+        else:
+            from .index.migrations import migrate
+
+            migrate(connection)
+        self._complete = seen.has_seen(connection, VAULT, str(self.home.vault)) or self._follow()
         try:
-            connection = connect_write(self.home.db)
-            if not is_current(connection):
-                from .index.migrations import migrate
+            self._catch_up(connection)
+        except sqlite3.OperationalError as error:
+            # Busy, or the disk is full: it can be read, and the rest is in the files.
+            self._complete = False
+            self._hurry(error)
 
-                migrate(connection)
-            else:
-                from .index.functions import register
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        """Take in what the index missed when it could not be written."""
+        growth = seen.growth(connection, self.ledger.folder)
+        self._ends = growth.ends
+        self._used = [event.ref for event in growth.changes if event.ref]
+        paths = dict.fromkeys(
+            path
+            for event in growth.changes
+            if event.source == VAULT
+            for path in (event.path, event.data.get("old_path", event.path))
+        )
+        if len(paths) > _MISSED or None in paths:
+            # What is secret has no path in the ledger.
+            self._complete = self._follow()
+        else:
+            for path in paths:
+                self._bring(connection, str(path))
+        counted = numbers.is_counted(connection)
+        if growth.changes or not counted:
+            with transaction(connection):
+                if not counted:
+                    numbers.refresh(connection, trashed_refs(self.vault))
+                numbers.keep(connection, self._used)
+                seen.follow(connection, self._ends)
 
-                register(connection)
-        except (MemoryFault, sqlite3.Error) as error:
-            if connection is not None:
-                connection.close()
-            if change is None:
-                raise
-            change.warning = f"the index could not follow: {error}"
-            connection = None
+    def _bring(self, connection: sqlite3.Connection, path: str) -> None:
+        """Bring the index in step with one path of the vault."""
         try:
-            yield connection
-        finally:
-            if connection is not None:
-                connection.close()
+            data, mtime_ns = self._file(path)
+        except NotFound:
+            unindex_card(connection, VAULT, path)
+        except (MemoryFault, OSError):
+            self._complete = False
+        else:
+            index_card(connection, VAULT, path, data, mtime_ns)
 
-    def _index_one(self, connection, change: Change) -> None:
-        if connection is None:
-            return
+    def _file(self, path: str) -> tuple[bytes, int]:
+        return self.vault.read(path), (self.vault.root / path).stat().st_mtime_ns
+
+    def _lose_index(self, error: Exception) -> None:
+        """Go on without the index."""
+        self._trouble = error if isinstance(error, MemoryFault) else fault(error, self.home.db)
+        self._complete = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _hurry(self, error: Exception) -> None:
+        """Wait for nobody any more."""
+        self._trouble = fault(error, self.home.db)
+        if self._connection is not None:
+            self._connection.execute("pragma busy_timeout = 0")
+
+    def _index(self) -> sqlite3.Connection:
+        """The index, for what cannot do without. Raises MemoryFault."""
+        if self._connection is None:
+            raise self._trouble or MemoryFault(f"{self.home.db} cannot be used")
+        return self._connection
+
+    def _index_one(self, change: Change) -> None:
         path = str(change.path)
         with self._following(change):
-            data = self.vault.read(path)
-            mtime_ns = (self.vault.root / path).stat().st_mtime_ns
-            change.id = index_card(connection, VAULT, path, data, mtime_ns)
+            connection = self._index()
+            data, mtime_ns = self._file(path)
+            change.id = index_card(connection, VAULT, path, data, mtime_ns, self._followed())
             change.indexed = change.id is not None
             if not change.indexed:
                 change.hint = "a secret card stays out of the index; `memory show` reads its file"
 
-    def _unindex_one(self, connection, change: Change) -> None:
-        if connection is None:
-            return
-        with self._following(change):
-            unindex_card(connection, VAULT, str(change.path))
-            change.indexed = True
+    def _followed(self) -> dict[str, int] | None:
+        """How far the index has followed the ledger with what is written now."""
+        if not self.recorded or not self._complete:
+            return None
+        return seen.grown_by_us(self._ends, self.ledger.folder, self.ledger.host)
 
     @contextlib.contextmanager
     def _following(self, change: Change) -> Iterator[None]:
+        """The index is brought in step inside; when it cannot be, `change` says so."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            change.warning = f"the index could not follow: {error}; `memory index` mends it"
+        except (sqlite3.Error, MemoryFault, OSError) as error:
+            if isinstance(error, sqlite3.Error):
+                error = fault(error, self.home.db)
+            change.warn(_behind(error))
 
     def _project(self, change: Change) -> bool:
         from .index.project import project
 
-        with self._index(change) as connection:
-            if connection is None:
-                return False
-            with self._following(change):
-                project(connection, self.home.home / "ledger")
-                return True
+        with self._following(change):
+            project(self._index(), self.ledger.folder)
+            return True
         return False
 
-    def _find(self, connection, reference: str) -> dict[str, Any]:
-        """The card that `reference` means, as `read.card` gives it."""
-        ids = read.find_cards(connection, reference, read.roots(connection))
-        if not ids:
-            raise NotFound(
-                f"no card answers to {reference!r}",
-                "give a ref, a row id, a path or an exact title; `memory search` finds them",
-            )
-        if len(ids) > 1:
-            raise Ambiguous(
-                f"{len(ids)} cards answer to {reference!r}", read.titles(connection, ids)
-            )
-        return read.card(connection, ids[0])
+    # Inside: what there is
 
-    def _own(self, connection, reference: str) -> dict[str, Any]:
-        card = self._find(connection, reference)
+    def _find(self, reference: str, secret: bool = False) -> dict[str, Any]:
+        """The card that `reference` means, as `read.card` gives it; with `secret` also one that is
+        kept out of the index. Raises NotFound and Ambiguous."""
+        connection = self._index()
+        ids = read.find_cards(connection, reference, read.roots(connection))
+        if not ids and secret and read.has_secret(connection):
+            from .index.secret import secret_index
+
+            hidden = secret_index(connection, [self._source()])
+            with contextlib.closing(hidden):
+                ids = read.find_cards(hidden, reference)
+                return _only(hidden, reference, ids) | {"id": None}
+        return _only(connection, reference, ids)
+
+    def _own(self, reference: str) -> dict[str, Any]:
+        """As `_find`, of cards of the vault alone, secret ones too."""
+        card = self._find(reference, secret=True)
         if card["source"] != VAULT:
             raise MemoryFault(
                 f"{card['ref']} belongs to the source {card['source']!r}, which is only read",
@@ -524,35 +691,71 @@ class Changes:
             )
         return card
 
-    def _target(self, connection, reference: str) -> str:
+    def _target(self, reference: str) -> str:
         """The reference to write for the target of a relation. Raises NotFound."""
-        if connection is None:
-            raise MemoryFault(
-                "relations need the index, to see that their target exists", "run `memory index`"
-            )
-        return str(self._find(connection, reference)["ref"])
+        if self._connection is not None and self._complete:
+            return str(self._find(reference)["ref"])
+        name = fold(reference)
+        for one in self._files():
+            if one.ref and name in (fold(one.ref), fold(one.path), fold(one.card.title)):
+                return one.ref
+        if self._connection is not None:
+            return str(self._find(reference)["ref"])
+        raise NotFound(
+            f"no card of the vault answers to {reference!r}, and there is no index of the others",
+            "mend the index, or leave the relation out",
+        )
 
-    def _namesakes(self, connection, title: str) -> "list[_Found]":
+    def _namesakes(self, title: str) -> list[_Found]:
         """The cards of the vault with an equal title."""
-        if connection is None:
-            return [one for one in self._files() if fold(one.card.title) == fold(title)]
-        rows = connection.execute(
+        key = fold(title)
+        if self._connection is None or not self._complete:
+            return [one for one in self._files() if fold(one.card.title) == key]
+        rows = self._connection.execute(
             "select cards.id, cards.path, cards.ref from names "
             "join cards on cards.id = names.card_id "
             "where names.key = ? and cards.source = ? order by cards.path",
             (hashed_name(title), VAULT),
         ).fetchall()
+        rows += [(None, path, None) for path in self._hidden(title)]
         found = []
         for id, path, ref in rows:
-            with contextlib.suppress(NotFound):
+            with contextlib.suppress(NotFound, OSError):
                 card = parse_card(self.vault.read(path), path)
-                if fold(card.title) == fold(title):
-                    found.append(_Found(path, ref, card, id))
+                if fold(card.title) == key:
+                    found.append(_Found(path, ref or card.ref or "", card, id))
         return found
 
-    def _files(self) -> "Iterator[_Found]":
+    def _hidden(self, title: str) -> list[str]:
+        """The paths of secret cards that were named after this title."""
+        connection = self._index()
+        # In the order of the primary key, so that asking costs nothing where there are none.
+        if not connection.execute(
+            "select 1 from files where source = ? and path >= 'sha256:' and path < 'sha256;' "
+            "limit 1",
+            (VAULT,),
+        ).fetchone():
+            return []
+        stem, found = file_name(title), []
+        for kind in KINDS:
+            number = latest = 1
+            while number <= latest + _NAMESAKES:
+                path = f"{kind.folder}/{numbered(stem, number)}{SUFFIX}"
+                if connection.execute(
+                    "select 1 from files where source = ? and path = ?",
+                    (VAULT, secret_path(VAULT, path)),
+                ).fetchone():
+                    found.append(path)
+                    latest = number
+                number += 1
+        return found
+
+    def _source(self) -> Source:
+        return Source(VAULT, str(self.home.vault))
+
+    def _files(self) -> Iterator[_Found]:
         """Every card of the vault, read: what to do without an index."""
-        source = Source(VAULT, str(self.home.vault))
+        source = self._source()
         if not self.home.vault.is_dir():
             return
         for file in scan(source)[0]:
@@ -560,19 +763,29 @@ class Changes:
                 card = parse_card(read_file(file, source), file.path)
                 yield _Found(file.path, card.ref or "", card, None)
 
-    def _number(self, connection, prefix: str) -> str:
-        if connection is not None:
-            with transaction(connection):
-                return numbers.take(connection, prefix)
+    def _number(self, prefix: str) -> str:
+        used = self._used if self._complete else self._all_refs()
+        if self._connection is None:
+            return numbers.reference(prefix, numbers.highest(prefix, used) + 1)
+        try:
+            with transaction(self._connection):
+                numbers.keep(self._connection, used)
+                return numbers.take(self._connection, prefix)
+        except sqlite3.OperationalError as error:
+            # The ledger will hold the number, and the next change looks there.
+            self._hurry(error)
+            return numbers.following(self._connection, prefix, used)
+
+    def _all_refs(self) -> list[str]:
         from .ledger.reader import read as read_ledger
 
         refs = [one.ref for one in self._files()]
-        refs += [str(event.ref) for event, _ in read_ledger(self.home.home / "ledger")]
-        refs += trashed_refs(self.vault)
-        return numbers.reference(prefix, numbers.highest(prefix, refs) + 1)
+        refs += [str(event.ref) for event, _ in read_ledger(self.ledger.folder)]
+        return refs + trashed_refs(self.vault)
 
-    def _taken(self, connection):
-        if connection is None:
+    def _taken(self) -> Callable[[str], bool] | None:
+        connection = self._connection
+        if connection is None or not self._complete:
             return None
 
         def taken(key: str) -> bool:
@@ -585,12 +798,12 @@ class Changes:
 
         return taken
 
-    def _similar(self, connection, title: str, body: str) -> list[dict[str, object]]:
+    def _similar(self, title: str, body: str) -> list[dict[str, object]]:
         """The cards that say nearly the same, with their scores, the most alike first."""
-        if connection is None:
+        if self._connection is None:
             return []
         found = []
-        for ref, path, other_title, other_body in near(connection, body, SIMILAR_HITS):
+        for ref, path, other_title, other_body in near(self._connection, body, SIMILAR_HITS):
             score = jaccard(f"{title}\n{body}", f"{other_title}\n{other_body}")
             if score >= NEAR_DUPLICATE:
                 found.append({"ref": ref, "path": path, "score": round(score, 3)})
@@ -607,6 +820,17 @@ class _Found:
     id: int | None
 
 
+def relation_type(text: str) -> str:
+    """The type of a relation as it is written: one word. Raises MemoryFault."""
+    type = "_".join(one_line(text).split())
+    if not type or len(type) > MAX_WORD:
+        raise MemoryFault(
+            "the type of the link is empty" if not type else "the type of the link is too long",
+            "as in: memory link D_0001 caused_by X_0002",
+        )
+    return type
+
+
 def trashed_refs(vault: Vault) -> list[str]:
     """The references of the cards in the trash: they are not given again."""
     refs = []
@@ -617,6 +841,63 @@ def trashed_refs(vault: Vault) -> list[str]:
             if card.ref:
                 refs.append(card.ref)
     return refs
+
+
+def _only(connection, reference: str, ids: list[int]) -> dict[str, Any]:
+    """The card with the one id in `ids`. Raises NotFound and Ambiguous."""
+    if not ids:
+        raise NotFound(
+            f"no card answers to {reference!r}",
+            "give a ref, a row id, a path or an exact title; `memory search` finds them",
+        )
+    if len(ids) > 1:
+        raise Ambiguous(
+            f"{len(ids)} cards answer to {reference!r}", read.titles(connection, ids)
+        )
+    return read.card(connection, ids[0])
+
+
+def _unchanged(change: Change, same: _Found, new: NewCard, wanted: Card) -> Change:
+    """The answer when the card `same` says already what `new` does, which would read as `wanted`."""
+    card = same.card
+    change.status, change.ref, change.path = "unchanged", same.ref or None, same.path
+    change.id, change.version, change.indexed = same.id, card.version, same.id is not None
+    # Who says it, and when, is not what it says.
+    asked = [
+        name
+        for name in _FRONTMATTER
+        if getattr(new, name) not in (None, ()) and name not in ("agent", "session")
+    ]
+    differs = any(getattr(card, name) != getattr(wanted, name) for name in asked)
+    differs = differs or not set(wanted.relations) <= set(card.relations)
+    differs = differs or bool(new.raw is not None and card.refs != wanted.refs)
+    change.metadata_differs = differs or None
+    return change
+
+
+def _behind(error: Exception) -> str:
+    """What to say when the index could not follow a change."""
+    if isinstance(error, MemoryFault):
+        if "locked" in error.error:
+            return "the index is busy; `memory index` brings it up to date, and so does the next change"
+        return f"the index could not follow: {error.error}; {error.hint or 'run `memory index`'}"
+    reason = getattr(error, "strerror", None) or error
+    return f"the index could not follow: {reason}; `memory index` brings it up to date"
+
+
+def _readable(text: str, known: Iterable[str] = ()) -> Card:
+    """The card that a text is read as. Raises MemoryFault if it holds what nobody understands, but
+    for the faults that are `known`."""
+    card = parse_card(text.encode("utf-8", "replace"), "")
+    found = [one for one in card.faults if one not in known]
+    if found:
+        raise MemoryFault(f"the card would not be read as it is meant: {found[0]}")
+    return card
+
+
+def _mark(secret: bool) -> dict[str, bool]:
+    """What an event says about a secret card."""
+    return {"secret": True} if secret else {}
 
 
 def _look_for_secrets(change: Change, texts: Mapping[str, str | None]) -> None:

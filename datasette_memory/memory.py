@@ -21,6 +21,7 @@ from .index.connection import (
     translated,
 )
 from .index.schema import get_meta, missing_triggers
+from .keeping import Keeping
 from .search.filters import Filters
 from .search.hits import SearchResult
 from .search.searcher import DEFAULT_LIMIT
@@ -42,7 +43,7 @@ class Shown:
         return self.card | self.window.to_dict()
 
 
-class Memory(Writing):
+class Memory(Writing, Keeping):
     """A memory: its index, its vault and its sources.
 
     ::
@@ -272,6 +273,7 @@ class Memory(Writing):
                 drop_sources(connection, {source.name for source in sources}, result)
                 self._follow_ledger(connection, result)
 
+        self._tidy()
         return self._sync(plan, finish, rebuild, progress, waiting)
 
     def import_paths(
@@ -477,8 +479,13 @@ class Memory(Writing):
         ledger = self.home.home / "ledger"
         result.notes += project(connection, ledger, result.changed)
         project_evidence(connection, self.home.home / "evidence")
+        trashed: list[str] = []
+        try:
+            trashed = trashed_refs(Vault(self.home.vault))
+        except OSError as error:
+            result.notes.append(f"{error.filename} cannot be read: {error.strerror}")
         with transaction(connection):
-            numbers.refresh(connection, trashed_refs(Vault(self.home.vault)))
+            numbers.refresh(connection, trashed)
 
     @contextlib.contextmanager
     def _secret_index(self) -> Iterator["sqlite3.Connection"]:
@@ -510,13 +517,14 @@ class Memory(Writing):
             sources = plan()
             clear_away(self.db)
             if rebuild:
-                result = build_anew(self.db, sources, progress)
+                return build_anew(
+                    self.db, sources, progress, lambda new, result: finish(new, sources, result)
+                )
             with contextlib.closing(connect_write(self.db)) as connection:
                 migrate(connection)
-                if not rebuild:
-                    result = sync(connection, sources, progress)
+                result = sync(connection, sources, progress)
                 finish(connection, sources, result)
-        return result
+                return result
 
 
 def _decoded(row: dict[str, object]) -> dict[str, object]:

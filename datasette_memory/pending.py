@@ -1,5 +1,6 @@
 """Changes that could not be made, kept to be made later."""
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,25 +9,38 @@ from typing import Any
 
 from . import durable
 from .errors import MemoryFault
-from .ledger.events import new_id, now_ms, timestamp
+from .ledger.events import cleaned, new_id, now_ms, time_of_id, timestamp
 
 #: So often a change is tried before it is laid aside.
 ATTEMPTS = 5
 
 _DEAD = "dead"
 
+# A change that ends like this was not made, and never will be.
+_REFUSED = ("rejected", "conflict")
+
 
 @dataclass(slots=True)
 class Replay:
-    """What became of the pending changes; `dead` ones were laid aside, with the reason in them."""
+    """What became of the pending changes; `dead` ones were laid aside, with the reason in them.
+
+    `left` counts those that were not tried, because one before them failed for a reason that
+    would have met them too.
+    """
 
     done: list[dict[str, object]] = field(default_factory=list)
     failed: list[dict[str, object]] = field(default_factory=list)
     dead: list[dict[str, object]] = field(default_factory=list)
+    left: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {"done": self.done, "failed": self.failed, "dead": self.dead}
+        return {"done": self.done, "failed": self.failed, "dead": self.dead, "left": self.left}
+
+
+#: `perform(change, arguments, t)` makes a change that was asked for at `t`, or raises MemoryFault,
+#: OSError or TypeError.
+Perform = Callable[[str, dict[str, Any], str], Mapping[str, object]]
 
 
 class Pending:
@@ -46,7 +60,9 @@ class Pending:
             "attempts": 0,
             "reason": reason,
         }
-        path = self.folder / f"{new_id(ms)}.json"
+        # Behind those that wait already, whatever the clock says.
+        behind = max((time_of_id(path.stem) + 1 for path in self.paths()), default=0)
+        path = self.folder / f"{new_id(max(ms, behind))}.json"
         durable.write_whole(path, _bytes(record), exclusive=True)
         return path
 
@@ -59,51 +75,96 @@ class Pending:
         folder = self.folder / _DEAD
         return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
-    def replay(self, perform: Callable[[str, dict[str, Any]], Mapping[str, object]]) -> Replay:
-        """Make the pending changes with `perform(change, arguments)`, the oldest first.
+    def replay(self, perform: Perform) -> Replay:
+        """Make the pending changes, the oldest first; the caller holds `lock.pending_lock`.
 
-        One that fails for the `ATTEMPTS`th time, or that cannot be understood, is laid aside.
-        `perform` raises MemoryFault or OSError when it fails.
+        One that fails for the `ATTEMPTS`th time, that is refused by a rule, or that cannot be
+        understood, is laid aside. After one that the system refused none is tried: a later change
+        must not come before an earlier one.
         """
         result = Replay()
-        for path, record in self._records(result):
+        paths = self.paths()
+        for number, path in enumerate(paths):
+            record = self._record(path, result)
+            if record is None:
+                continue
+            told = {"file": path.name, "change": record["change"]}
             try:
-                done = perform(record["change"], record["arguments"])
+                done = perform(record["change"], record["arguments"], record["t"])
             except (MemoryFault, OSError, TypeError) as error:
-                record["attempts"] += 1
-                record["reason"] = str(error)
-                told = {"file": path.name, "change": record["change"], "reason": str(error)}
-                if record["attempts"] >= ATTEMPTS:
-                    self._lay_aside(path, record)
-                    result.dead.append(told)
-                else:
-                    durable.write_whole(path, _bytes(record))
-                    result.failed.append(told | {"attempts": record["attempts"]})
+                self._failed(path, record, error, result)
+                if isinstance(error, OSError):
+                    result.left = len(paths) - number - 1
+                    break
             else:
-                durable.remove(path)
-                result.done.append({"file": path.name, "change": record["change"], **done})
+                if done.get("status") in _REFUSED:
+                    self._lay_aside(path, record, str(done.get("reason")), result)
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    durable.remove(path)
+                result.done.append(told | dict(done))
         return result
 
-    def _records(self, result: Replay) -> Iterator[tuple[Path, dict[str, Any]]]:
-        for path in self.paths():
-            try:
-                record = json.loads(path.read_bytes())
-                if not isinstance(record["arguments"], dict) or record["v"] != 1:
-                    raise ValueError("not a change of this version")
-                record["attempts"] = int(record["attempts"])
-                record["change"] = str(record["change"])
-            except (ValueError, KeyError, TypeError) as error:
-                self._lay_aside(path, None)
-                result.dead.append({"file": path.name, "reason": f"cannot be read: {error}"})
-            else:
-                yield path, record
+    def _record(self, path: Path, result: Replay) -> dict[str, Any] | None:
+        try:
+            record = json.loads(path.read_bytes())
+            if not isinstance(record["arguments"], dict) or record["v"] != 1:
+                raise ValueError("not a change of this version")
+            record["attempts"] = int(record["attempts"])
+            for key in ("change", "t"):
+                record[key] = str(record[key])
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            result.failed.append({"file": path.name, "reason": error.strerror or str(error)})
+            return None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            self._lay_aside(path, None, f"cannot be read: {error}", result)
+            return None
+        return record
 
-    def _lay_aside(self, path: Path, record: Mapping[str, Any] | None) -> None:
+    def _failed(
+        self, path: Path, record: dict[str, Any], error: Exception, result: Replay
+    ) -> None:
+        reason = _reason(error)
+        record["attempts"] += 1
+        if record["attempts"] >= ATTEMPTS:
+            self._lay_aside(path, record, reason, result)
+            return
+        # Where nothing can be written the attempt is not counted, and the change stays.
+        with contextlib.suppress(OSError):
+            durable.write_whole(path, _bytes(record | {"reason": reason}))
+        result.failed.append(
+            {
+                "file": path.name,
+                "change": record["change"],
+                "reason": reason,
+                "attempts": record["attempts"],
+            }
+        )
+
+    def _lay_aside(
+        self, path: Path, record: Mapping[str, Any] | None, reason: str, result: Replay
+    ) -> None:
+        told = {"file": path.name, "reason": reason}
         if record is not None:
-            durable.write_whole(path, _bytes(record))
-        durable.make_folder(self.folder / _DEAD)
-        durable.move(path, self.folder / _DEAD / path.name)
+            told["change"] = record["change"]
+        try:
+            if record is not None:
+                durable.write_whole(path, _bytes({**record, "reason": reason}))
+            durable.move(path, self.folder / _DEAD / path.name)
+        except OSError as error:
+            result.failed.append(told | {"reason": f"{reason}; {_reason(error)}"})
+        else:
+            result.dead.append(told)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror or error}"
+    return str(error)
 
 
 def _bytes(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
+    text = json.dumps(cleaned(record), ensure_ascii=False, indent=2, default=str)
+    return f"{text}\n".encode()

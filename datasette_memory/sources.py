@@ -28,6 +28,8 @@ def configured(home: Home) -> list[Source]:
         path = Path(os.path.expanduser(str(record["path"])))
         root = os.path.abspath(home.home / path)
         name = str(record.get("name") or _free_name(Path(root), taken))
+        if not _is_name(name):
+            raise MemoryFault(f"{home.config}: {name!r} is no name of a source", _NAME_HINT)
         if name in names:
             raise MemoryFault(
                 f"{home.config}: two sources are called {name!r}", "give one another name"
@@ -60,6 +62,8 @@ def choose(
     """
     if name is not None and len(paths) != 1:
         raise MemoryFault("--name names one path", "import the others in a command of their own")
+    if name is not None and not _is_name(name):
+        raise MemoryFault(f"{name!r} is no name of a source", _NAME_HINT)
     sources = {VAULT: Source(VAULT, str(vault))} | {source.name: source for source in known}
     found: dict[str, Source] = {}
     for path in paths:
@@ -81,6 +85,14 @@ def choose(
             max_bytes=max_bytes or before.max_bytes,
         )
     return list(found.values())
+
+
+_NAME_HINT = "a name is one line without slashes, as in work-notes"
+
+
+def _is_name(name: str) -> bool:
+    """Whether cards can be told apart by `name/path`."""
+    return name != "" and name.isprintable() and not re.search(r"[/\\]|^\s|\s$", name)
 
 
 def _existing(path: Path) -> str:

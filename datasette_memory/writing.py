@@ -55,10 +55,9 @@ class Writing:
         like a credential is reported, or refused with `reject_secrets`. A body that says next to
         nothing is `rejected`.
         """
-        new = _new_card(title=title, body=body, relates=relates, **fields)
         arguments = {
-            "new": asdict(new),
-            "on_conflict": on_conflict,
+            "new": asdict(_new_card(title=title, body=body, relates=relates, **fields)),
+            "on_conflict": _on_conflict(on_conflict),
             "reject_secrets": reject_secrets,
         }
         return self._change("capture", arguments, by)
@@ -77,11 +76,10 @@ class Writing:
     ) -> Change:
         """Write a card that replaces another, because the fact has changed. Takes what `capture`
         takes; kind and project are those of the old card unless given."""
-        new = _new_card(title=title, body=body, relates=relates, **fields)
         arguments = {
             "reference": reference,
-            "new": asdict(new),
-            "on_conflict": on_conflict,
+            "new": asdict(_new_card(title=title, body=body, relates=relates, **fields)),
+            "on_conflict": _on_conflict(on_conflict),
             "reject_secrets": reject_secrets,
         }
         return self._change("supersede", arguments, by)
@@ -105,10 +103,12 @@ class Writing:
             )
         if body is None and not changes:
             raise MemoryFault("there is nothing to update", "give a new body, title, tags, ...")
+        from .fields import body_of, checked
+
         arguments = {
             "reference": reference,
-            "changes": {key: _plain(value) for key, value in changes.items()},
-            "body": body,
+            "changes": checked(changes),
+            "body": None if body is None else body_of(body),
             "reject_secrets": reject_secrets,
         }
         return self._change("update", arguments, by)
@@ -155,16 +155,20 @@ class Writing:
 
     def sync_pending(self) -> Replay:
         """Make the changes that could not be made before, the oldest first."""
+        from .index.lock import pending_lock
+
         pending = self._pending()
+        if not pending.paths():
+            from .pending import Replay
 
-        def perform(change: str, arguments: dict[str, Any]) -> dict[str, object]:
-            by = arguments.pop("by", None)
-            try:
-                return self._perform(change, arguments, by).to_dict()
-            finally:
-                arguments["by"] = by
+            return Replay()
 
-        return pending.replay(perform)
+        def perform(change: str, arguments: dict[str, Any], t: str) -> dict[str, object]:
+            given = {key: value for key, value in arguments.items() if key != "by"}
+            return self._perform(change, given, arguments.get("by"), t).to_dict()
+
+        with pending_lock(self.home.home):
+            return pending.replay(perform)
 
     # Inside
 
@@ -196,10 +200,16 @@ class Writing:
             return result
 
     def _perform(
-        self, change: str, arguments: Mapping[str, Any], by: Mapping[str, str | None] | None
+        self,
+        change: str,
+        arguments: Mapping[str, Any],
+        by: Mapping[str, str | None] | None,
+        queued: str | None = None,
     ) -> Change:
+        """Make a change; `queued` is when it was asked for, if it had to wait."""
         from . import durable
         from .changes import Changes
+        from .index.connection import fault, sqlite3
         from .index.lock import vault_lock
 
         arguments = dict(arguments)
@@ -209,29 +219,68 @@ class Writing:
             raise MemoryFault(f"{change!r} is no change that is known here")
         home = self.home.home
         durable.make_folder(home)
-        with vault_lock(home, self._clean):
-            self._ready()
-            return getattr(Changes(self.home, by or {}), change)(**arguments)
+        with vault_lock(home, self._recover) as turn:
+            durable.make_folder(self.home.vault)
+            changes = Changes(self.home, by or {}, self._follow_vault, queued)
+            try:
+                with changes:
+                    return getattr(changes, change)(**arguments)
+            except sqlite3.Error as error:
+                raise fault(error, self.home.db) from error
+            finally:
+                turn.whole = turn.whole and changes.recorded
+                self._stay_open()
 
-    def _ready(self) -> None:
-        """The vault is there, and the index has seen it: numbers and titles are known."""
-        from . import durable
-        from .index.seen import has_seen
+    def _follow_vault(self) -> bool:
+        """Bring the index in step with the vault; False when another import does not let us, or
+        the index is out of order."""
+        from .index.connection import connect_write, translated
+        from .index.lock import write_lock
+        from .index.migrations import migrate
+        from .index.sync import sync
         from .sources import VAULT
+        from .vault.sources import Source
 
-        durable.make_folder(self.home.vault)
-        if not has_seen(self.home.db, VAULT):
-            with contextlib.suppress(MemoryFault):
-                self.index()
+        db = self.home.db
+        try:
+            with write_lock(db, patience=FOLLOW_PATIENCE), translated(db):
+                with contextlib.closing(connect_write(db)) as connection:
+                    migrate(connection)
+                    sync(connection, [Source(VAULT, str(self.home.vault))])
+        except MemoryFault:
+            return False
+        return True
 
-    def _clean(self) -> None:
-        """Take away what changes left that were cut short."""
+    def _recover(self) -> bool:
+        """Take away what changes left that were cut short, and see what they did."""
+        self._sweep()
+        return self._follow_vault()
+
+    def _sweep(self) -> bool:
+        """Remove the temporary files of writers that died."""
         from . import durable
 
         for folder in (self.home.vault, self.home.home / "evidence", self._pending().folder):
             durable.sweep(folder, deep=True)
         durable.sweep(self.home.home)
         durable.sweep(self.home.home / "ledger")
+        return True
+
+    def _stay_open(self) -> None:
+        """Keep the index open, for the next change."""
+        from .index.kept import KeptOpen
+
+        kept = self.__dict__.setdefault("_kept_open", KeptOpen())
+        kept.keep(self.home.db)
+
+    def _tidy(self) -> None:
+        """What `index` does first: sweep, unless a change is going on just now."""
+        from .index import lock
+
+        home = self.home.home
+        if lock.was_cut_short(home):
+            with contextlib.suppress(OSError), lock.vault_lock(home, self._sweep, patience=0):
+                pass
 
 
 _CHANGES = frozenset(
@@ -239,35 +288,32 @@ _CHANGES = frozenset(
 )
 
 
-def _new_card(*, relates: Iterable[Iterable[str]] = (), **fields: Any) -> NewCard:
+#: How long a change waits for an import, in seconds, when the index has not seen the vault.
+FOLLOW_PATIENCE = 1.0
+
+
+def _new_card(
+    *, title: str, body: str, relates: Iterable[Iterable[str]] = (), raw: str | None = None,
+    **fields: Any,
+) -> NewCard:  # fmt: skip
     """A NewCard from what a caller or a pending record gives; raises MemoryFault for what is no
-    field of it."""
+    field of it, and for a value that no card can have."""
     from .changes import NewCard
+    from .fields import body_of, checked
 
-    try:
-        return NewCard(relates=_pairs(relates), **_tuples(fields))
-    except TypeError as error:
-        raise MemoryFault(f"a card cannot be made of this: {error}") from None
-
-
-def _pairs(relates: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(type), str(target)) for type, target in relates)
-
-
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as tuples, words with commas between as lists of words."""
-    found = dict(fields)
-    for name in ("tags", "keywords", "aliases"):
-        if name in found:
-            found[name] = tuple(_words(found[name]))
-    return found
+    given = {name: value for name, value in checked(fields).items() if value is not None}
+    if unknown := sorted(given.keys() - set(NewCard.__slots__)):
+        raise MemoryFault(f"a card has no {unknown[0]!r}", f"it has: {', '.join(NewCard.__slots__)}")
+    return NewCard(
+        title=checked({"title": title})["title"] or "",
+        body=body_of(body),
+        relates=tuple((str(type), str(target)) for type, target in relates),
+        raw=raw,
+        **given,
+    )
 
 
-def _words(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = value.replace("，", ",").replace("、", ",").split(",")
-    return [word for word in (str(one).strip() for one in value or ()) if word]
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, (tuple, set, frozenset)) else value
+def _on_conflict(word: str) -> str:
+    if word not in ("suffix", "reject"):
+        raise MemoryFault(f"on_conflict is suffix or reject, not {word!r}")
+    return word

@@ -106,7 +106,7 @@ def capture_command(context, title, body, relates, raw, on_conflict, reject_secr
         relates=_relations(relates),
         on_conflict=on_conflict,
         reject_secrets=reject_secrets,
-        raw=_raw(raw),
+        raw=_raw(raw, body),
         by=_by(agent, session),
         agent=agent,
         session=session,
@@ -142,7 +142,7 @@ def supersede_command(context, reference, title, body, relates, raw, on_conflict
         relates=_relations(relates),
         on_conflict=on_conflict,
         reject_secrets=reject_secrets,
-        raw=_raw(raw),
+        raw=_raw(raw, body),
         by=_by(agent, session),
         agent=agent,
         session=session,
@@ -175,10 +175,6 @@ def update_command(context, reference, title, body, reject_secrets, agent, sessi
     changes = _given(fields)
     if title is not None:
         changes["title"] = readable(title)
-    for name in ("tags", "keywords", "aliases"):
-        if name in changes:
-            words = changes[name].replace("，", ",").replace("、", ",").split(",")
-            changes[name] = [word.strip() for word in words if word.strip()]
     change = settings.memory().update(
         readable(reference),
         body=None if body is None else _text(body),
@@ -423,6 +419,8 @@ def sync_pending_command(context):
         lines = [f"{one['status']}  {one.get('ref') or ''}  {one['file']}" for one in result.done]
         lines += [f"failed  {one['file']}: {one['reason']}" for one in result.failed]
         lines += [f"laid aside  {one['file']}: {one['reason']}" for one in result.dead]
+        if result.left:
+            lines.append(f"{result.left} more were not tried")
         write("\n".join(map(one_line, lines)) or "Nothing is pending.")
     if result.failed or result.dead:
         context.exit(REJECTED)
@@ -492,10 +490,13 @@ def _text(value: str | None) -> str:
     return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8-sig", "replace")
 
 
-def _raw(file: str | None) -> str | None:
+def _raw(file: str | None, body: str | None) -> str | None:
+    """The raw text in a file, or on stdin where it is `-`; the body then stands elsewhere."""
     if file is None:
         return None
     if file == "-":
+        if body is None or body == "-":
+            raise click.UsageError("--raw - reads stdin: give the body with --body TEXT")
         return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8-sig", "replace")
     with open(file, "rb") as opened:
         return opened.read(_MAX_BYTES).decode("utf-8-sig", "replace")

@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from .change_commands import COMMANDS
+from .care_commands import COMMANDS as CARE_COMMANDS
+from .change_commands import COMMANDS as CHANGE_COMMANDS
 from .guard import NO_RESULT, GuardedGroup
 from .import_command import finish, import_command, run_sync
 from .options import HELP, Settings, common_options, version_option
@@ -328,5 +329,5 @@ def serve_command(context, port, host, open_browser, metadata):
     )
 
 
-for _command in COMMANDS:
+for _command in (*CHANGE_COMMANDS, *CARE_COMMANDS):
     cli.add_command(_command)

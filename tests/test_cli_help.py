@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from memory_cli.care_commands import COMMANDS as CARE_COMMANDS
 from memory_cli.change_commands import COMMANDS as CHANGE_COMMANDS
 from memory_cli.import_command import import_command
 from memory_cli.main import cli
 
 ROOT = Path(__file__).resolve().parent.parent
-CHANGES = [command.name for command in CHANGE_COMMANDS]
+CHANGES = [command.name for command in (*CHANGE_COMMANDS, *CARE_COMMANDS)]
 COMMANDS = {
     "memory": [],
     **{f"memory {name}": [name] for name in cli.commands},

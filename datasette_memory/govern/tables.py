@@ -43,7 +43,8 @@ class Table:
 
 
 def tables(connection) -> list[Table]:
-    """What is compared of an index with the schema of `connection`; the cards come first."""
+    """What is compared of an index with the schema of `connection`: the cards first, and last
+    what depends on cards and events."""
     cards = columns(connection, "cards")
     cards = tuple(name for name in cards if name not in ("id", "embedding", "source", "path"))
     stats = tuple(name for name in columns(connection, "card_stats") if name != "card_id")
@@ -70,11 +71,11 @@ def tables(connection) -> list[Table]:
             many=True,
         ),
         _hanging("names", ("key", "rank"), "names.key, names.rank", many=True),
-        _hanging("card_stats", stats, ", ".join(f"card_stats.{name}" for name in stats)),
         # The row of an event has no source and path of its own: it is told by its id.
         Table(
             "events", events, f"select 'ledger', id, {', '.join(events)} from events order by id"
         ),
+        _hanging("card_stats", stats, ", ".join(f"card_stats.{name}" for name in stats)),
     ]
 
 
@@ -165,6 +166,11 @@ def snapshot(connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
+
+
+def data_version(connection) -> int:
+    """A number that is another when somebody else has written to the database."""
+    return connection.execute("pragma data_version").fetchone()[0]
 
 
 # The schema

@@ -54,6 +54,8 @@ GHOST = "not in files"
 _UNREAD = "cannot be read"
 _DAMAGE_LINES = 20
 _VALUES = 3
+# How often what differs is looked at, while others write.
+_LOOKS = 6
 _CHUNK = 1 << 20
 _MAGIC = b"SQLite format 3\0"
 
@@ -171,7 +173,7 @@ def verify(
     """Compare the index behind `connection` with one that is made from `sources` and the ledger.
 
     `connection` may be read-only (`connect_read`), and is only read. Others may write meanwhile:
-    what differs is looked at once more, and counts when it still does. `deep` also reads and
+    what differs is looked at again, and counts when it still does. `deep` also reads and
     parses each file beside its row, checks every page of the database, and the texts in
     `evidence_folder` by their hashes. Damage is found, not raised; MemoryFault is raised when the
     comparison itself cannot be made.
@@ -202,33 +204,33 @@ def _compared(
     with contextlib.closing(connect_write(scratch_path)) as scratch, translated(scratch_path):
         scratch.execute("pragma synchronous = off")
         migrate(scratch)
-        first = None
-        while True:
+        before: Verification | None = None
+        seen = None
+        for _ in range(_LOOKS):
             comparison = _Comparison(connection, scratch, sources, deep)
-            comparison.read_files(progress)
+            changed = comparison.read_files(progress)
             with _noting_damage(db_path, comparison.found):
+                version = tables.data_version(connection)
                 with tables.snapshot(connection), tables.as_bytes(connection):
                     comparison.read_ledger(ledger, folder / "ledger")
                     comparison.compare()
             found = comparison.found
-            if first is not None:
-                _keep_lasting(found, first)
-            if found.damage or not found.differences or first is not None:
+            if before is not None:
+                _keep_lasting(found, before)
+            quiet = seen == version and not changed
+            if found.damage or not found.differences or (before is not None and quiet):
                 break
-            # Somebody may have been in the midst of writing a card and its row.
-            first = found
+            # Somebody may have been in the midst of writing a card and its row: look again.
+            before, seen = found, version
     for path in folder.glob("scratch.db*"):
         path.unlink()
     return found
 
 
-def _keep_lasting(found: Verification, first: Verification) -> None:
-    if found.more or first.more:
-        return
-    before = {(one.table, one.source, one.path) for one in first.differences}
-    found.differences = [
-        one for one in found.differences if (one.table, one.source, one.path) in before
-    ]
+def _keep_lasting(found: Verification, before: Verification) -> None:
+    if not (found.more or before.more):
+        lasting = set(before.differences)
+        found.differences = [one for one in found.differences if one in lasting]
 
 
 @contextlib.contextmanager
@@ -265,23 +267,24 @@ class _Comparison:
 
     # The other side
 
-    def read_files(self, progress: Progress | None) -> None:
-        """Bring the scratch database in step with the files."""
+    def read_files(self, progress: Progress | None) -> bool:
+        """Bring the scratch database in step with the files; whether that changed anything."""
         try:
-            skipped = sync(self.scratch, self.sources, progress).skipped
+            results = [sync(self.scratch, self.sources, progress)]
         except MemoryFault:
             # One is missing. The others are in by now, so that each by itself costs little.
-            skipped = []
+            results = []
             for source in self.sources:
                 try:
-                    skipped += sync(self.scratch, [source]).skipped
+                    results.append(sync(self.scratch, [source]))
                 except MemoryFault as error:
                     self._leave_out(source.name, "", error.error)
-        for report in skipped:
+        for report in (report for result in results for report in result.skipped):
             if _UNREAD in report.reason:
                 self._leave_out(report.source, report.path, report.reason)
         for source, path in tables.unread_files(self.scratch):
             self._leave_out(source, path, _UNREAD)
+        return any(result.changed for result in results)
 
     def _leave_out(self, source: str, path: str, reason: str) -> None:
         place = (source.encode(), path.encode())
@@ -645,20 +648,25 @@ def repair(
     with write_lock(db_path, waiting):
         work.set_aside_what_is_no_database()
         before = look()
-        if before.differences or before.damage:
-            if not before.damage:
+        if not (before.differences or before.damage or work.steps):
+            return Repaired([], before, before)
+        hopeless = bool(before.damage)
+        if not hopeless:
+            try:
                 work.mend(before)
+            except (MemoryFault, UnicodeError):
+                # As when a row holds a text that is none. If it is the disk, it fails again.
+                hopeless = True
+            else:
                 after = look()
                 if not (after.differences or after.damage):
                     return Repaired(work.steps, before, after)
-            try:
-                work.build_anew(bool(before.damage), finish)
-            except MemoryFault as error:
-                if before.damage:
-                    raise
-                work.steps.append(f"it could not be built anew: {error.error}")
-        elif not work.steps:
-            return Repaired([], before, before)
+        try:
+            work.build_anew(bool(before.damage), finish)
+        except MemoryFault as error:
+            if hopeless:
+                raise
+            work.steps.append(f"it could not be built anew: {error.error}")
         return Repaired(work.steps, before, look())
 
 

@@ -1,6 +1,7 @@
 """Opening the index: for reading with the standard library alone, for writing with care."""
 
 import contextlib
+import errno
 import importlib
 import os
 import stat
@@ -142,6 +143,11 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
+    if "not a database" in text and not _was_database(path):
+        return MemoryFault(
+            f"{path} is not a database",
+            "name another file with --db, or move this one away if it once was the index",
+        )
     if code == _SQLITE_CORRUPT or any(
         word in text for word in ("malformed", "corrupt", "not a database")
     ):
@@ -175,28 +181,39 @@ def fault(error: Exception, path: Path) -> MemoryFault:
 
 
 def check_place(path: Path) -> None:
-    """Raise MemoryFault if `path` exists and is no database; an empty file may become one."""
+    """Raise MemoryFault if what is at `path` can be no database, by its kind and permissions.
+
+    The file itself is not opened: closing it would take away the locks that SQLite has on it for
+    other connections of this process, and that is how indexes get damaged.
+    """
     try:
         mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode):
-            with path.open("rb") as file:
-                head = file.read(len(_MAGIC))
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        raise MemoryFault(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
-            "check the permissions of the file and its folder, or name another with --db",
-        ) from error
+        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
     if stat.S_ISDIR(mode):
         raise MemoryFault(f"{path} is a folder, not a database", "name a file, as in memory.db")
     if not stat.S_ISREG(mode):
         raise MemoryFault(f"{path} is not a file", "name a file, as in memory.db")
-    if head and head != _MAGIC:
-        raise MemoryFault(
-            f"{path} is not a database",
-            "name another file with --db, or move this one away if it once was the index",
-        )
+    if not os.access(path, os.R_OK):
+        raise _unreadable(path, os.strerror(errno.EACCES))
+
+
+def _unreadable(path: Path, why: str) -> MemoryFault:
+    return MemoryFault(
+        f"{path} cannot be read: {why}",
+        "check the permissions of the file and its folder, or name another with --db",
+    )
+
+
+def _was_database(path: Path) -> bool:
+    """Whether a file that SQLite takes for no database begins like one."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

@@ -52,9 +52,11 @@ def card_names(
 def link_keys(target: str, path: str) -> tuple[int, int | None]:
     """The names under which the target of a link in the card at `path` is looked for.
 
-    A Markdown link is relative to its card, a wikilink to the root of its source: where the two
-    differ, the first is that of the relative path.
+    A Markdown link is relative to its card, or to the root if it begins with a slash; a wikilink
+    is relative to the root of its source. Where the two differ, the first is that of the card.
     """
+    if target.startswith("/"):
+        return hashed_name(target.lstrip("/")), None
     if "/" in target or target.casefold().endswith(_SUFFIXES):
         joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), target.strip()))
         if fold(joined) != fold(target):

@@ -1,26 +1,41 @@
 """Cards that may say nearly the same as a text, found at a cost that hardly grows with the index."""
 
+from collections import Counter
+
 from ..text.tokenise import index_text
 
 # A text that is nearly the same keeps most of its runs of this many tokens; so many are asked for.
 _RUN = 5
 _PROBES = 8
 
+# Of the cards that share one run, so many are looked at: what more of them share is a phrase that
+# everybody uses, and the other runs tell the cards apart.
+_EACH = 20
+
 
 def near(connection, body: str, limit: int) -> list[tuple[str, str, str, str]]:
-    """`(ref, path, title, body)` of the cards that share a run of words with `body`.
+    """`(ref, path, title, body)` of the cards that share most runs of words with `body`.
 
-    Best match first, at most `limit`. An OR of all words would find more that is unlike, and
-    read half the index for it.
+    At most `limit`. An OR of all words would find more that is unlike, and read half the index
+    for it.
     """
-    phrases = _phrases(index_text(body).split())
-    if not phrases:
-        return []
-    return connection.execute(
-        "select cards.ref, cards.path, cards.title, cards.body from cards_fts "
-        "join cards on cards.id = cards_fts.rowid where cards_fts match ? order by rank limit ?",
-        (" OR ".join(f'"{phrase}"' for phrase in phrases), limit),
-    ).fetchall()
+    votes: Counter[int] = Counter()
+    for phrase in _phrases(index_text(body).split()):
+        votes.update(
+            id
+            for (id,) in connection.execute(
+                "select rowid from cards_fts where cards_fts match ? limit ?",
+                (f'body_tokens : "{phrase}"', _EACH),
+            )
+        )
+    found = []
+    for id, _ in votes.most_common(limit):
+        row = connection.execute(
+            "select ref, path, title, body from cards where id = ?", (id,)
+        ).fetchone()
+        if row:
+            found.append(row)
+    return found
 
 
 def _phrases(tokens: list[str]) -> list[str]:

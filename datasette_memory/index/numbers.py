@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from ..vault.kinds import KINDS
 from .schema import get_meta, set_meta
 
-_REF = re.compile(r"([A-Z]{1,3})_([0-9]{1,9})")
+_REF = re.compile(r"([A-Z]{1,3})_([0-9]{1,9})", re.ASCII)
 _PREFIXES = {kind.prefix for kind in KINDS}
+
+# There when the cards of the index were counted.
+_COUNTED = "numbers_counted"
 
 
 def refresh(connection, others: Iterable[str] = ()) -> None:
@@ -15,28 +18,55 @@ def refresh(connection, others: Iterable[str] = ()) -> None:
 
     Runs in the caller's transaction. A number once kept never goes down.
     """
-    highest: dict[str, int] = {}
-    for (ref,) in connection.execute(
-        "select ref from cards where source = 'vault' union select ref from events "
-        "where kind in ('created', 'superseded') and ref is not null"
-    ):
-        _count(highest, ref)
-    for ref in others:
-        _count(highest, ref)
-    for prefix, number in highest.items():
+    keep(
+        connection,
+        [
+            ref
+            for (ref,) in connection.execute(
+                "select ref from cards where source = 'vault' union select ref from events "
+                "where kind in ('created', 'superseded') and ref is not null"
+            )
+        ],
+    )
+    keep(connection, others)
+    set_meta(connection, _COUNTED, "1")
+
+
+def is_counted(connection) -> bool:
+    """Whether `refresh` was ever called."""
+    return get_meta(connection, _COUNTED) is not None
+
+
+def keep(connection, refs: Iterable[str]) -> None:
+    """Let no number of `refs` be given again. Runs in the caller's transaction."""
+    for prefix, number in _highest(refs).items():
         if number > last(connection, prefix):
-            set_meta(connection, f"last_number:{prefix}", str(number))
+            set_meta(connection, _key(prefix), str(number))
 
 
 def last(connection, prefix: str) -> int:
     """The highest number that a reference with this prefix has had; 0 if none."""
-    return int(get_meta(connection, f"last_number:{prefix}") or 0)
+    return int(get_meta(connection, _key(prefix)) or 0)
 
 
 def take(connection, prefix: str) -> str:
-    """The next reference with this prefix, and nobody gets it again."""
-    number = last(connection, prefix) + 1
-    set_meta(connection, f"last_number:{prefix}", str(number))
+    """The next reference with this prefix, and nobody gets it again. Runs in the caller's
+    transaction."""
+    ref = following(connection, prefix)
+    keep(connection, [ref])
+    return ref
+
+
+def following(connection, prefix: str, used: Iterable[str] = ()) -> str:
+    """What `take` would give, if `used` were taken already; nothing is written.
+
+    A reference that a card of any source has is passed over: it would mean two cards.
+    """
+    number = max(last(connection, prefix), highest(prefix, used)) + 1
+    while connection.execute(
+        "select 1 from cards where ref = ?", [reference(prefix, number)]
+    ).fetchone():
+        number += 1
     return reference(prefix, number)
 
 
@@ -47,13 +77,17 @@ def reference(prefix: str, number: int) -> str:
 
 def highest(prefix: str, refs: Iterable[str]) -> int:
     """The highest number with this prefix among `refs`; 0 if none."""
+    return _highest(refs).get(prefix, 0)
+
+
+def _key(prefix: str) -> str:
+    return f"last_number:{prefix}"
+
+
+def _highest(refs: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for ref in refs:
-        _count(found, ref)
-    return found.get(prefix, 0)
-
-
-def _count(highest: dict[str, int], ref: str) -> None:
-    match = _REF.fullmatch(ref)
-    if match and match[1] in _PREFIXES:
-        highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
+        match = _REF.fullmatch(ref)
+        if match and match[1] in _PREFIXES:
+            found[match[1]] = max(found.get(match[1], 0), int(match[2]))
+    return found

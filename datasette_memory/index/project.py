@@ -1,21 +1,29 @@
 """What the ledger tells, as tables: the events, how often a card was read, links on foreign cards.
 
-Projecting all events at once gives the same tables as one part after the other.
+Projecting all events at once gives the same tables as one part after the other. What comes first
+is told by the position in the ledger, because a clock may be set back.
 """
 
 import contextlib
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..ledger.events import Event
 from ..ledger.reader import merge
+from ..ledger.writer import FILE_NAME
+from . import numbers
 from .connection import transaction
 from .links import link_keys, resolve
-from .rows import INSERT_LINK, as_json
+from .rows import INSERT_LINK, as_json, secret_path
 from .schema import get_meta, set_meta
 
 _MARKS = "ledger_marks"
+
+# The secret cards when the events were taken in, hashed.
+_SECRET = "ledger_secret"
 
 _INSERT = (
     "insert or ignore into events (id, t, kind, ref, source, path, surface, agent, session, data, "
@@ -29,17 +37,28 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
     `cards_changed` says that cards came, went or moved, and what hangs on both is due anyway.
     """
     reading = merge(ledger, json.loads(get_meta(connection, _MARKS) or "{}"))
-    events = [_row(event, position.file, position.line) for event, position in reading]
-    if reading.restarted:
-        # The file is not what it was, so neither is what was made of it: all over again.
+    events = list(reading)
+    secret = _secret_cards(connection)
+    restarted = bool(reading.restarted) or get_meta(connection, _SECRET) != secret
+    restarted = restarted or any("secret" in event.data for event, _ in events)
+    if restarted:
+        # The files are not what they were, or what may be told has changed: all over again.
         reading = merge(ledger)
-        events = [_row(event, position.file, position.line) for event, position in reading]
-    if events or reading.restarted or cards_changed:
+        events = list(reading)
+    if events or restarted or cards_changed:
         with transaction(connection):
-            if reading.restarted:
+            if restarted:
                 connection.execute("delete from events")
-            connection.executemany(_INSERT, events)
+            numbers.keep(connection, [event.ref for event, _ in events if event.ref])
+            connection.executemany(
+                _INSERT,
+                [
+                    _row(event, position.file, position.line)
+                    for event, position in _without_secrets(connection, events)
+                ],
+            )
             set_meta(connection, _MARKS, json.dumps(reading.positions(), sort_keys=True))
+            set_meta(connection, _SECRET, secret)
             _derive(connection)
     return [f"{fault.file}:{fault.line}: {fault.reason}" for fault in reading.faults]
 
@@ -83,83 +102,168 @@ def _row(event: Event, file: str, line: int) -> tuple:
     )
 
 
+# --- secret cards ---------------------------------------------------------------------------
+
+
+def _secret_cards(connection) -> str:
+    """One hash for all secret cards."""
+    rows = connection.execute(
+        "select source, path from files where card_id is null and sha256 is not null "
+        "order by source, path"
+    ).fetchall()
+    return hashlib.sha256(repr(rows).encode()).hexdigest() if rows else ""
+
+
+def _without_secrets(connection, events: list) -> Iterable:
+    """The events, of secret cards only that something happened: a path tells a title.
+
+    A card is secret when its file is, or when the last event that says so does.
+    """
+    hidden = {
+        path
+        for (path,) in connection.execute(
+            "select path from files where card_id is null and sha256 is not null"
+        )
+    }
+    last = {event.ref: event.data["secret"] for event, _ in events if "secret" in event.data}
+    refs = {ref for ref, secret in last.items() if secret}
+    if not hidden and not refs:
+        return events
+    paths = {
+        (event.source, event.path)
+        for event, _ in events
+        if event.path and secret_path(str(event.source), event.path) in hidden
+    }
+    refs |= {event.ref for event, _ in events if (event.source, event.path) in paths}
+    refs.discard(None)
+    return [
+        (replace(event, ref=None, path=None, data={}), position)
+        if event.ref in refs or (event.source, event.path) in paths
+        else (event, position)
+        for event, position in events
+    ]
+
+
+# --- what hangs on events and cards ---------------------------------------------------------
+
+
 def _derive(connection) -> None:
     """Make what depends on events and cards together."""
-    moves = _moves(connection)
+    reads, links = _walk(connection)
     connection.execute("delete from card_stats")
     connection.executemany(
         "insert into card_stats (card_id, reads, last_read) select id, ?3, ?4 from cards "
-        "where source = ?1 and path = ?2 on conflict (card_id) do update set "
-        "reads = reads + excluded.reads, last_read = max(last_read, excluded.last_read)",
-        _reads(connection, moves),
+        "where source = ?1 and path = ?2",
+        reads,
     )
     connection.execute("delete from links where origin = 'ledger'")
-    for (source, path), links in _links(connection, moves).items():
+    for (source, path), found in links.items():
         row = connection.execute(
             "select id from cards where source = ? and path = ?", (source, path)
         ).fetchone()
         if row:
             connection.executemany(
                 INSERT_LINK,
-                [(row[0], *link, "ledger", *link_keys(link[1], path)) for link in links],
+                [(row[0], *link, "ledger", *link_keys(link[1], path)) for link in found],
             )
     resolve(connection)
 
 
-_Place = tuple[str, str]
-_Moves = dict[_Place, list[tuple[str, str]]]
+Place = tuple[str, str]
+"""A source, and a path in it."""
+
+Links = dict[Place, list[tuple[str, str]]]
+"""The `(type, target)` of the links on each card."""
 
 
-def _moves(connection) -> _Moves:
-    """From a place to the moves away from it: when, and to which path of the same source."""
-    moves: _Moves = {}
-    for t, source, path, data in connection.execute(
-        "select t, source, path, data from events where kind = 'moved' order by t, id"
-    ):
-        old = json.loads(data).get("old_path")
-        if isinstance(old, str) and old != path:
-            moves.setdefault((source, old), []).append((t, path))
-    return moves
+def links_at(connection, moment: str) -> Links:
+    """The links that the ledger held at `moment`, a time as events have it, by the present places
+    of the cards that they are on."""
+    return _walk(connection, moment)[1]
 
 
-def _now_at(place: _Place, t: str, moves: _Moves) -> _Place:
-    """Where the card is now that was at `place` at time `t`."""
-    source, path = place
-    while True:
-        later = next(((when, to) for when, to in moves.get((source, path), ()) if when >= t), None)
-        if later is None:
-            return source, path
-        t, path = later[0] + "~", later[1]  # Behind this move, in the order of text.
+def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
+    """`(source, path, reads, last read)` and the links of every card, at its present place.
 
-
-def _reads(connection, moves: _Moves) -> list[tuple]:
-    """`(source, path, reads, last read)`, with reads before a move counted where the card is."""
-    rows = connection.execute(
-        "select source, path, count(*), max(t) from events where kind = 'read' "
-        "and source is not null and path is not null group by source, path"
-    ).fetchall()
-    moved = [row for row in rows if (row[0], row[1]) in moves]
-    found = [row for row in rows if (row[0], row[1]) not in moves]
-    for source, path, *_ in moved:
-        for (t,) in connection.execute(
-            "select t from events where kind = 'read' and source = ? and path = ?", (source, path)
-        ).fetchall():
-            found.append((*_now_at((source, path), t, moves), 1, t))
-    return found
-
-
-def _links(connection, moves: _Moves) -> dict[_Place, list[tuple[str, str]]]:
-    """The links that the ledger holds and has not taken back, by the card that they are on."""
-    found: dict[_Place, dict[tuple[str, str], None]] = {}
-    for t, kind, source, path, data in connection.execute(
-        "select t, kind, source, path, data from events where kind in ('linked', 'unlinked') "
-        "and data ->> 'origin' = 'ledger' order by t, id"
-    ):
-        record = json.loads(data)
-        link = (str(record.get("type")), str(record.get("target")))
-        links = found.setdefault(_now_at((source, path), t, moves), {})
-        if kind == "linked":
-            links[link] = None
+    Only what concerns places that cards moved from or to needs the events one by one; a card in
+    the trash has its place there, and may come back from it.
+    """
+    moved = [
+        (source, _move(kind, path, json.loads(data)))
+        for kind, source, path, data in connection.execute(
+            "select kind, source, path, data from events "
+            "where kind in ('moved', 'trashed', 'restored') and path is not null"
+        )
+    ]
+    places = {(source, path) for source, move in moved for path in move}
+    counts: dict[Place, tuple[int, str]] = {
+        (source, path): (reads, last)
+        for source, path, reads, last in connection.execute(
+            "select source, path, count(*), max(t) from events where kind = 'read' "
+            "and source is not null and path is not null group by source, path"
+        )
+        if (source, path) not in places
+    }
+    links: dict[Place, dict[tuple[str, str], None]] = {}
+    for at, t, kind, source, path, data in _in_order(connection, places):
+        place, record = (source, path), json.loads(data)
+        if kind == "read":
+            reads, last = counts.get(place, (0, ""))
+            counts[place] = reads + 1, max(last, t)
+        elif kind in ("linked", "unlinked"):
+            if moment is not None and at > moment:
+                continue
+            link = (str(record.get("type")), str(record.get("target")))
+            if kind == "linked":
+                links.setdefault(place, {})[link] = None
+            else:
+                links.get(place, {}).pop(link, None)
         else:
-            links.pop(link, None)
-    return {place: list(links) for place, links in found.items()}
+            old, new = _move(kind, path, record)
+            for state in (counts, links):
+                gone = state.pop((source, old), None)
+                state.pop((source, new), None)
+                if gone is not None:
+                    state[source, new] = gone
+    return (
+        [(*place, *count) for place, count in counts.items()],
+        {place: list(found) for place, found in links.items()},
+    )
+
+
+def _move(kind: str, path: str, record: dict) -> tuple[str, str]:
+    """From where to where an event says that a card went."""
+    key = "old_path" if kind == "moved" else "trash"
+    other = str(record.get(key) or path)
+    return (path, other) if kind == "trashed" else (other, path)
+
+
+def _in_order(connection, places: Iterable[Place]) -> list[tuple]:
+    """`(time, t, kind, source, path, data)` of moves, of links, and of reads at `places`, sorted as
+    `ledger.reader.merge` does: within a host by position, between hosts by time.
+
+    The first time is the latest that the host had told of until then: its clock may be set back.
+    """
+    rows = connection.execute(
+        "select t, host, line, kind, source, path, data from events "
+        "where source is not null and path is not null and ("
+        "kind in ('moved', 'trashed', 'restored') "
+        "or kind in ('linked', 'unlinked') and data ->> 'origin' = 'ledger' "
+        "or kind = 'read' and (source, path) in "
+        "(select value ->> 0, value ->> 1 from json_each(?)))",
+        [json.dumps(sorted(places))],
+    ).fetchall()
+    rows.sort(key=lambda row: (_host(row[1]), row[1], row[2]))
+    latest: dict[str, str] = {}
+    ordered = []
+    for t, file, line, *rest in rows:
+        host = _host(file)
+        latest[host] = max(t, latest.get(host, ""))
+        ordered.append(((latest[host], host, file, line), t, *rest))
+    ordered.sort(key=lambda row: row[0])
+    return [(order[0], *rest) for order, *rest in ordered]
+
+
+def _host(file: str) -> str:
+    match = FILE_NAME.fullmatch(file)
+    return match[2] if match else file

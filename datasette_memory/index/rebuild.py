@@ -3,14 +3,14 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import MemoryFault
 from ..vault.sources import Source
 from .connection import (
-    WRITE_TIMEOUT,
     PAGE_SIZE,
+    WRITE_TIMEOUT,
     Damaged,
     NoIndex,
     connect_any,
@@ -27,14 +27,20 @@ from .sync import Progress, SyncResult, sync
 _BUSY_OR_LOCKED = (5, 6)
 
 
-def rebuild(path: Path, sources: Iterable[Source], progress: Progress | None = None) -> SyncResult:
+def rebuild(
+    path: Path,
+    sources: Iterable[Source],
+    progress: Progress | None = None,
+    finish: Callable[[object, SyncResult], None] | None = None,
+) -> SyncResult:
     """Build the index at `path` from `sources` alone, and swap it in.
 
-    Readers see the old index until the new one is complete; programs that have it open go on
-    with the new one. What no file holds is carried over: `card_stats`, and views, indexes and
-    triggers that somebody added. A damaged database is set aside under another name. The caller
-    holds the write lock. Raises MemoryFault, and leaves the old index as it is, when the database
-    holds other tables, which would be lost, or a source is missing.
+    `finish(connection, result)` is called on the new index before anybody sees it. Readers see
+    the old index until the new one is complete; programs that have it open go on with the new
+    one. What no file holds is carried over: `card_stats`, and views, indexes and triggers that
+    somebody added. A damaged database is set aside under another name. The caller holds the write
+    lock. Raises MemoryFault, and leaves the old index as it is, when the database holds other
+    tables, which would be lost, or a source is missing.
     """
     clear_away(path)
     try:
@@ -48,6 +54,8 @@ def rebuild(path: Path, sources: Iterable[Source], progress: Progress | None = N
             _refuse_tables(path, added)
             result = sync(new, sources, progress)
             _carry_over(new, path, added, result)
+            if finish:
+                finish(new, result)
             new.execute("pragma wal_checkpoint(truncate)")
             _swap_in(new, path, result)
     finally:
@@ -76,8 +84,9 @@ def _survey(path: Path) -> tuple[int, list[tuple[str, str, str]]]:
             schema = old.execute(
                 "select type, name, sql from sqlite_master where substr(name, 1, 7) != 'sqlite_'"
             ).fetchall()
-            # A copy into a database in WAL mode needs pages of the same size.
-            return old.execute("pragma page_size").fetchone()[0], schema
+            if old.execute("pragma page_count").fetchone()[0]:
+                # A copy into a database in WAL mode needs pages of the same size.
+                return old.execute("pragma page_size").fetchone()[0], schema
     return PAGE_SIZE, []
 
 

@@ -4,19 +4,29 @@ import hashlib
 import time
 
 from ..vault.card import Card, parse_card
+from . import numbers, seen
 from .connection import transaction
 from .links import card_names, resolve_around
 from .rows import INSERT_LINK, card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
-from .schema import set_meta
+from .schema import merge_now, set_meta
 
 
-def index_card(connection, source: str, path: str, data: bytes, mtime_ns: int) -> int | None:
+def index_card(
+    connection,
+    source: str,
+    path: str,
+    data: bytes,
+    mtime_ns: int,
+    ends: dict[str, int] | None = None,
+) -> int | None:
     """Put the file at `path`, whose bytes are `data`, into the index; gives the row id.
 
-    A secret card leaves the index, and None is given. The triggers of `cards` keep the full-text
-    part in step.
+    A secret card leaves the index, with every word of it, and None is given. The triggers of
+    `cards` keep the full-text part in step. `ends` is how far the index follows the ledger with
+    this; see `seen`.
     """
     card = parse_card(data, path)
+    hidden = False
     with transaction(connection):
         row = connection.execute(
             "select id from cards where source = ? and path = ?", (source, path)
@@ -25,21 +35,30 @@ def index_card(connection, source: str, path: str, data: bytes, mtime_ns: int) -
         old_keys = _keys(connection, id)
         if card.sensitivity == "secret":
             if id is not None:
+                hidden = True
                 _delete(connection, id, source, path)
+                # FTS5 keeps the words of a deleted row until it merges.
+                merge_now(connection)
             id = None
+            # No table holds its reference, and yet nobody may get it again.
+            numbers.keep(connection, [card.ref] if card.ref else [])
         else:
             if id is None:
                 id = connection.execute("select coalesce(max(id), 0) + 1 from cards").fetchone()[0]
             _write(connection, card, id, source, path, mtime_ns)
-        _write_file(connection, card, id, source, path, data)
+        _write_file(connection, card, id, source, path, data, mtime_ns)
         affected = [number for number in (id, row and row[0]) if number is not None]
         resolve_around(connection, affected, {*old_keys, *_keys(connection, id)})
-        set_meta(connection, "changed", file_time(time.time_ns()))
+        _finish(connection, ends)
+    if hidden:
+        connection.execute("pragma wal_checkpoint(truncate)")
     return id
 
 
-def unindex_card(connection, source: str, path: str) -> None:
-    """Take the card at `path` out of the index."""
+def unindex_card(
+    connection, source: str, path: str, ends: dict[str, int] | None = None
+) -> None:
+    """Take the card at `path` out of the index. `ends` as for `index_card`."""
     with transaction(connection):
         row = connection.execute(
             "select id from cards where source = ? and path = ?", (source, path)
@@ -52,7 +71,13 @@ def unindex_card(connection, source: str, path: str) -> None:
             (source, path, secret_path(source, path)),
         )
         resolve_around(connection, [], keys)
-        set_meta(connection, "changed", file_time(time.time_ns()))
+        _finish(connection, ends)
+
+
+def _finish(connection, ends: dict[str, int] | None) -> None:
+    set_meta(connection, "changed", file_time(time.time_ns()))
+    if ends is not None:
+        seen.follow(connection, ends)
 
 
 def _keys(connection, id: int | None) -> set[int]:
@@ -82,18 +107,20 @@ def _write(connection, card: Card, id: int, source: str, path: str, mtime_ns: in
 
 
 def _write_file(
-    connection, card: Card, id: int | None, source: str, path: str, data: bytes
+    connection, card: Card, id: int | None, source: str, path: str, data: bytes, mtime_ns: int
 ) -> None:
-    """The row of `files`; its time is left open, so that the next sync looks at the file once."""
+    """The row of `files`; its size is left open, so that the next sync looks at the file once."""
+    hashed = secret_path(source, path)
+    connection.execute(
+        "delete from files where source = ? and path in (?, ?)", (source, path, hashed)
+    )
     connection.execute(
         "insert into files (source, path, mtime_ns, size, sha256, card_id, fault) "
-        "values (?, ?, -1, ?, ?, ?, ?) on conflict (source, path) do update set "
-        "mtime_ns = -1, size = excluded.size, sha256 = excluded.sha256, "
-        "card_id = excluded.card_id, fault = excluded.fault",
+        "values (?, ?, ?, -1, ?, ?, ?)",
         (
             source,
-            secret_path(source, path) if id is None else path,
-            len(data),
+            hashed if id is None else path,
+            mtime_ns,
             hashlib.sha256(data).hexdigest(),
             id,
             None if id is None else "; ".join(card.faults) or None,

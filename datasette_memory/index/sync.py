@@ -10,7 +10,8 @@ from sqlite_utils import Database
 
 from ..errors import MemoryFault
 from ..vault.card import Card, parse_card
-from ..vault.sources import FileStat, Source, read, scan
+from ..vault.sources import FileStat, Source, scan
+from ..vault.sources import read as read_file
 from .connection import transaction
 from .links import card_names, resolve
 from .rows import INSERT_LINK, card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
@@ -255,7 +256,7 @@ def _batches(
 
 def _read(source: Source, file: FileStat, key: str | None, known: _Known | None) -> _Read:
     try:
-        data = read(file, source)
+        data = read_file(file, source)
     except OSError as error:
         return _Read(file, known, key, fault=f"{_UNREAD}: {error.strerror or error}")
     sha256 = hashlib.sha256(data).hexdigest()

@@ -88,6 +88,16 @@ def new_id(ms: int | None = None) -> str:
     return "".join(_BASE32[number >> shift & 31] for shift in range(125, -5, -5))
 
 
+def time_of_id(id: str) -> int:
+    """The milliseconds since 1970 that `new_id` was given; 0 when `id` is none of its making."""
+    number = 0
+    for character in id[:10]:
+        if (digit := _BASE32.find(character)) < 0:
+            return 0
+        number = number << 5 | digit
+    return number
+
+
 def cleaned(value: Any) -> Any:
     """`value` with halves of surrogate pairs, which no file can hold, replaced by U+FFFD.
 

@@ -24,7 +24,7 @@ def register(connection) -> None:
         try:
             limit = MAX_LIMIT if limit in (None, "") else int(limit)
             result = SQLiteSearcher(connection).search(as_text(query), limit=limit)
-        except (MemoryFault, ValueError) as error:
+        except (MemoryFault, ValueError, OverflowError) as error:
             raise ValueError(str(error)) from error
         hits = [hit.to_dict() | {"html": hit.html()} for hit in result.hits]
         return json.dumps(hits, ensure_ascii=False)

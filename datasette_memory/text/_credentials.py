@@ -1,7 +1,8 @@
 """The patterns of `secrets.find_secrets`.
 
-Each is linear in the text: runs are possessive or bounded, and what needs the rest of its line goes
-through the lines once. `\\b` is not used, since it sees no border between Latin and Chinese letters.
+Each is linear in the text: runs are possessive or bounded, and what needs the rest of its line
+goes through the lines once. `\\b` is not used, since it sees no border between Latin and Chinese
+letters.
 """
 
 import base64
@@ -9,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ._values import (
+    NO_VALUE,
     is_filler,
     is_identifier,
     is_password,
@@ -99,8 +101,8 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
             f"{re.escape(prefix)}(?=[A-Za-z_-]{{0,40}}[0-9]){_BODY}{{24,}}+",
         )
         for prefix in (
-            "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_", "pplx-", "sbp_",
-            "shpat_", "tvly-", "xai-",
+            "dapi", "dckr_pat_", "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_", "pplx-",
+            "sbp_", "shpat_", "tvly-", "xai-",
         )
     ),
 )  # fmt: skip
@@ -156,7 +158,7 @@ def _private_keys(text: str, lowered: str) -> Iterator[_Span]:
 # --- secrets of cloud accounts, beside their ids --------------------------------------------
 
 _LONE_SECRET = re.compile(
-    r"(?<![A-Za-z0-9_/+=-])(?:[A-Za-z0-9/+]{40}|[A-Za-z0-9]{32}|[A-Za-z0-9]{30})(?![A-Za-z0-9_/+=-])"
+    "(?<![A-Za-z0-9_/+=-])(?:[A-Za-z0-9/+]{40}|[A-Za-z0-9]{32}|[A-Za-z0-9]{30})(?![A-Za-z0-9_/+=-])"
 )
 _ACCOUNT = re.compile("(?:A[KS]IA|LTAI|AKID)[A-Za-z0-9]{12,40}+")
 _NEAR = 200
@@ -199,15 +201,16 @@ def _address_passwords(text: str, lowered: str) -> Iterator[_Span]:
 
 # Names of a password, and of the longer secrets. All begin with a literal, for the engine's sake.
 _PASSWORD_NAMES = (
-    "passw(?:or)?d|passphrase|passcode|pass(?<!bypass)(?<!compass)(?<!surpass)(?<!trespass)"
-    "|requirepass|pwd|pw(?<![a-z0-9]pw)|密[ \u3000]{0,2}[码碼]|口令|パスワード|비밀번호"
+    "passw(?:or)?[dt]|passphrase|passcode|pass(?<!bypass)(?<!compass)(?<!surpass)(?<!trespass)"
+    "|requirepass|pwd|pw(?<![a-z0-9]pw)|密[ \u3000]{0,2}[码碼]|口令|パスワード|비밀번호|пароль|contraseña"
 )
 _KEY_OF = (
-    "access", "account", "api", "app", "auth", "client", "encryption", "master", "private", "shared",
-    "signing", "storage",
+    "access", "account", "api", "app", "auth", "client", "encryption", "master", "private",
+    "shared", "signing", "storage",
 )  # fmt: skip
 _TOKEN_NAMES = (
-    "secret(?:[-_. ]?(?:access[-_. ]?)?key(?:_base)?)?|token|密[钥鑰]|秘[钥鑰]|令牌|(?:授权码|授權碼)|key(?:"
+    "secret(?:[-_. ]?(?:access[-_. ]?)?key(?:_base)?)?|token|credentials?|creds|auth(?<![a-z]auth)"
+    "|密[钥鑰]|秘[钥鑰]|令牌|授权码|授權碼|key(?:"
     + "|".join(f"(?<={word}key)|(?<={word}[-_. ]key)" for word in _KEY_OF)
     + ")"
 )
@@ -222,8 +225,9 @@ _COPULA = (
 _NAMED = re.compile(
     rf"""
     (?:{_PASSWORD_NAMES}|{_TOKEN_NAMES})
-    (?:[-_.]?(?:prod|dev|test|stag(?:e|ing)|root|admin|old|new|[0-9]{{1,2}}))?+
-    [\\"'`*\])】」』]{{0,4}}+
+    (?:[-_.](?:prod|dev|test|stag(?:e|ing)|root|admin|old|new)
+      |[-_.]?(?:str(?:ing)?|val(?:ue)?|[0-9]{{1,3}}))?
+    [\\"'`*\])）】」』]{{0,4}}+
     (?:{_BLANK}?[(（][^\n()（）]{{1,24}}[)）])?+
     (?>
         {_BLANK}{{0,8}}+
@@ -232,14 +236,16 @@ _NAMED = re.compile(
       | {_BLANK}?{_COPULA}[:：]?
       | (?P<strict>
             {_BLANK}{{0,40}}\|
+          | (?<=["']),{_BLANK}?(?=["'])
           | {_BLANK}{{1,4}}(?:is|was|to)(?:\ ?:|(?={_BLANK}))
           | {_BLANK}{{1,8}}+
+          | (?<=[码碼令])
         )
       | (?<=[】」』])
       | (?P<tag>>)
     )
     {_BLANK}{{0,40}}+(?:\*\*|__)?{_BLANK}{{0,4}}+
-    (?P<quote>\\?["'`]|[“‘「『【])?+
+    (?P<quote>\\?["'`]|[“‘「『【])?+(?:pass:)?+
     (?=[!-~])(?=\S{{6}})(?=[^\s0-9]{{0,64}}+[0-9])
     """,
     re.VERBOSE,
@@ -259,17 +265,21 @@ _BARE_END = re.compile(
     re.VERBOSE,
 )
 _FAR = 256
+# What belongs to the sentence at the end of a value, a few at most.
+_MAY_FOLLOW = frozenset(".,;:?\\)]}")
+_OPENING = {")": "(", "]": "[", "}": "{"}
+_MARKS = 8
 _PAIR_BEFORE = re.compile(
     f"(?:[账帐]号|账户|用户名?|username|user|login|account){_BLANK}?(?:[/／、&和及]{_BLANK}?)?$"
 )
-_OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z-]*$")
+_SETTING = re.compile(r"[A-Za-z_][\w.-]{0,63}+[=:]")
 # Behind a blank alone: no setting, no markup, and no name that is a common word or command.
-_STRICT = re.compile(r"(?![A-Za-z_][\w.-]*+[=:])[^()\[\]{}]*")
+_STRICT = re.compile(rf"(?!{_SETTING.pattern})[^()\[\]{{}}]*")
 _BY_WORD = re.compile("pass(?!word|phrase|code)")
 # What stands before the names of tokens that open no door.
 _OF_NO_DOOR = (
-    "next", "page", "paging", "pagination", "start", "starting", "continue", "continuation", "forward",
-    "backward", "sync", "update", "cursor", "csrf", "xsrf", "idempotency",
+    "next", "page", "paging", "pagination", "start", "starting", "continue", "continuation",
+    "forward", "backward", "sync", "update", "cursor", "public", "csrf", "xsrf", "idempotency",
 )  # fmt: skip
 _LINE_ENDS = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
 
@@ -278,7 +288,7 @@ def _named(text: str, lowered: str) -> Iterator[_Span]:
     done = run_end = 0
     for match in _NAMED.finditer(lowered):
         start = match.end()
-        if start < done:
+        if start < done or text[start] in NO_VALUE:
             continue
         if start >= run_end:
             run_end = _RUN.match(text, start).end()
@@ -298,9 +308,10 @@ def _value_end(text: str, start: int, run_end: int, quote: str | None) -> int:
             return start
     cut = _BARE_END.search(text, start, min(run_end, start + _FAR))
     end = cut.start() if cut else run_end
-    while end > start and text[end - 1] in ".,;:?\\)]}":
-        opening = {")": "(", "]": "[", "}": "{"}.get(text[end - 1])
-        if opening and opening in text[start:end]:
+    for _ in range(_MARKS):
+        last = text[end - 1] if end > start else ""
+        opening = _OPENING.get(last)
+        if last not in _MAY_FOLLOW or (opening and text.find(opening, start, end) >= 0):
             break
         end -= 1
     return end
@@ -308,42 +319,56 @@ def _value_end(text: str, start: int, run_end: int, quote: str | None) -> int:
 
 def _named_kind(text: str, lowered: str, match: re.Match[str], end: int) -> str | None:
     """The class of the value between the end of `match` and `end`, if it is a credential."""
-    wrapped, strict, tag, quote = match.groups()
     start, value = match.start(), text[match.end() : end]
     before = lowered[max(start - 24, 0) : start]
     if "[masked: " in before and "]" not in before.rpartition("[")[2]:
         return None  # the name of a mask
-    password = _PASSWORD_NAME.match(lowered, start)
-    if strict:
-        if strict.isspace() and (quote or _OPTION_BEFORE.search(before)):
-            strict = None
-        elif not _STRICT.fullmatch(value) or (strict.isspace() and _BY_WORD.match(lowered, start)):
-            return None
-    elif tag:
-        if not text.startswith("</", end):
-            return None
-    elif wrapped and not (password and _LINE_ENDS.match(text, end)):
+    name = _PASSWORD_NAME.match(lowered, start)
+    if not name and len(value) < 10:
         return None
+    strict = _is_strict(text, match, value, before)
+    if strict is None:
+        return None
+    if not name:
+        return _token_kind(match.group(), value, before, strict)
     after = text[end : end + 1]
-    if not quote and (after in ("(", "[") or is_identifier(value)):
+    if strict or "\u3400" <= after <= "\u9fff" or _is_bare_pass(lowered, *name.span()):
+        return "password" if is_token(value, 8) else None
+    pair = "/" in value and _PAIR_BEFORE.search(before) is not None
+    return "password" if is_password(value, pair) else None
+
+
+def _is_strict(text: str, match: re.Match[str], value: str, before: str) -> bool | None:
+    """Whether the value has to be beyond doubt; None if it is none by what leads to it."""
+    wrapped, strict, tag, quote = match.groups()
+    end = match.end() + len(value)
+    if not quote and (text[end : end + 1] in ("(", "[") or is_identifier(value)):
         return None
-    if password:
-        if strict or "\u3400" <= after <= "\u9fff" or _is_bare_pass(lowered, *password.span()):
-            return "password" if is_token(value, 8) else None
-        pair = "/" in value and _PAIR_BEFORE.search(before) is not None
-        return "password" if is_password(value, pair) else None
-    if before.rstrip("-_ ").endswith(_OF_NO_DOOR) or (
-        before[-1:] == ":" and before[-2:-1].isdigit()
-    ):
+    if strict is None:
+        if tag:
+            return False if text.startswith("</", end) else None
+        return None if wrapped and not _LINE_ENDS.match(text, end) else False
+    if strict.isspace():
+        if quote or before.rpartition(" ")[2].lstrip("\n\t").startswith("-"):
+            return False
+        if _BY_WORD.match(match.group()):
+            return None
+    return True if _STRICT.fullmatch(value[:_FAR]) else None
+
+
+def _token_kind(lead: str, value: str, before: str, strict: bool) -> str | None:
+    """The class of a value behind the name of something longer than a password."""
+    if before.rstrip("-_ ").endswith(_OF_NO_DOOR):
         return None
+    if before[-1:] == ":" and before[-2:-1].isdigit():
+        return None  # the last part of a resource's name
     if is_uuid(value):
-        found = not strict and lowered.startswith("key", start) and len(set(value)) > 8
-    else:
-        found = is_token(value, 16 if strict else 10)
-    if not found:
+        return "secret" if lead.startswith("key") and not strict and len(set(value)) > 8 else None
+    if not is_token(value, 16 if strict or lead.startswith("auth") else 10):
         return None
-    of_aws = "access" in match.group() or "aws" in before
-    return "aws_secret_key" if of_aws and len(value) == 40 and lowered[start] == "s" else "secret"
+    if len(value) == 40 and lead.startswith("secret") and ("access" in lead or "aws" in before):
+        return "aws_secret_key"
+    return "secret"
 
 
 def _is_bare_pass(lowered: str, start: int, end: int) -> bool:
@@ -377,8 +402,9 @@ def _sql_passwords(text: str, lowered: str) -> Iterator[_Span]:
 
 
 _BEARER = re.compile(r"bearer[ \t:]{1,4}([a-z0-9._~+/=-]{12,}+)")
-_BASIC = re.compile(
-    r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?basic[ \t]{1,4}([a-z0-9+/]{8,400}+={0,2})"
+_AUTHORIZATION = re.compile(
+    r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"
+    r"(basic[ \t]{1,4})?([a-z0-9._~+/-]{8,4000}+={0,2})"
 )
 
 
@@ -387,9 +413,10 @@ def _headers(text: str, lowered: str) -> Iterator[_Span]:
         start, end = match.span(1)
         if is_token(text[start:end].rstrip(".")):
             yield start, end, "http_authorization"
-    for match in _BASIC.finditer(lowered):
-        start, end = match.span(1)
-        if _is_basic(text[start:end]):
+    for match in _AUTHORIZATION.finditer(lowered):
+        start, end = match.span(2)
+        value = text[start:end]
+        if _is_basic(value) if match[1] else is_token(value, 16) or is_uuid(value):
             yield start, end, "http_authorization"
 
 
@@ -397,17 +424,20 @@ def _is_basic(value: str) -> bool:
     """Whether a value is the base64 form of `user:password` (RFC 7617), and no placeholder."""
     value = value.rstrip("=")
     try:
-        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except ValueError:
         return False
-    user, colon, password = plain.partition(":")
-    return bool(colon) and plain.isprintable() and not stands_in(user, password)
+    user, colon, password = plain.decode("utf-8", "replace").partition(":")
+    return bool(colon) and user.isprintable() and not stands_in(user, password)
 
 
-_OPTION_P = re.compile(r"(?<=\s)-p\s{0,2}(['\"]?)([^\s'\"]{6,}+)")
-_OPTION_P_JOINED = re.compile(r"(?<=\s)-p(['\"]?)([^\s'\"]{6,}+)")
-_OPTION_A = re.compile(r"(?<=\s)-a\s{1,2}(['\"]?)([^\s'\"]{6,}+)")
-_OPTION_U = re.compile(r"(?<=\s)(?:-u|--user)[ =]?(['\"]?)[^\s:'\"]{1,64}:([^\s'\"]{6,}+)")
+_OPTION_P = re.compile(r"(?<=\s)-p\s{0,2}['\"]?([^\s'\"]{6,}+)")
+_OPTION_P_JOINED = re.compile(r"(?<=\s)-p['\"]?([^\s'\"]{6,}+)")
+_OPTION_A = re.compile(r"(?<=\s)-a\s{1,2}['\"]?([^\s'\"]{6,}+)")
+_OPTION_U = re.compile(
+    r"(?<=\s)(?:-u|--user)[ =]{0,3}['\"]?[^\s:'\"]{0,64}['\"]?:['\"]?([^\s'\"]{6,}+)"
+)
+_OPTION_U_PERCENT = re.compile(r"(?<=\s)-U\s{0,2}['\"]?[^\s%'\"]{1,64}%([^\s'\"]{6,}+)")
 # For MySQL's tools, `-p` and a space is no password.
 _TOOLS = {
     "mysql": _OPTION_P_JOINED,
@@ -421,8 +451,15 @@ _TOOLS = {
     "winrm": _OPTION_P,
     "mapexec": _OPTION_P,
     "netexec": _OPTION_P,
+    "7z": _OPTION_P_JOINED,
+    "smbclient": _OPTION_U_PERCENT,
+    "rpcclient": _OPTION_U_PERCENT,
+    "freerdp": re.compile(r"(?<=\s)/p:['\"]?([^\s'\"]{6,}+)"),
+    "net user": re.compile(r"\s{1,2}[^\s/]\S{0,63}\s{1,2}([^\s/]\S{5,}+)"),
+    "net use": re.compile(r"/user:\S{1,64}\s{1,2}([^\s/]\S{5,}+)", re.IGNORECASE),
 }
 _TOOL = re.compile("|".join(_TOOLS))
+_COMMAND_END = re.compile(r"(?<![\\])\r?\n|\Z")
 
 
 def _commands(text: str, lowered: str) -> Iterator[_Span]:
@@ -431,18 +468,33 @@ def _commands(text: str, lowered: str) -> Iterator[_Span]:
     for match in _TOOL.finditer(lowered):
         start = match.end()
         if start > line_end:
-            line_end = text.find("\n", start)
-            line_end = len(text) if line_end < 0 else line_end
+            line_end = _COMMAND_END.search(text, start).start()
         following = _TOOL.search(lowered, start, line_end)
         end = following.start() if following else line_end
         for found in _TOOLS[match[0]].finditer(text, start, end):
-            if is_password(found[2]) and not is_identifier(found[2]):
-                yield *found.span(2), "password"
+            value = found[1]
+            if is_password(value) and not (is_identifier(value) or _SETTING.match(value)):
+                yield *found.span(1), "password"
+
+
+_PIPED = re.compile(
+    r"echo\s{1,3}(?:-n\s)?['\"]?(?:[a-z_][a-z0-9_-]{0,31}:)?([^\s'\"|]{6,128}+)['\"]?"
+    r"\s{0,3}\|\s{0,3}"
+    r"(?:sudo\s{1,3}-s|(?:sudo\s{1,3})?chpasswd)"
+)
+
+
+def _piped(text: str, lowered: str) -> Iterator[_Span]:
+    """A password that is handed to `sudo -S`, or `user:password` to `chpasswd`."""
+    for match in _PIPED.finditer(lowered):
+        start, end = match.span(1)
+        if is_password(text[start:end]):
+            yield start, end, "password"
 
 
 _NAME_TRIGGERS = (
-    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权码", "授權碼", "パスワード",
-    "비밀번호",
+    "key", "pass", "token", "secret", "pw", "auth", "cred", "密", "秘", "口令", "令牌", "授权码",
+    "授權碼", "パスワード", "비밀번호", "пароль", "contraseña",
 )  # fmt: skip
 
 #: What is called for a text that holds one of the triggers.
@@ -453,10 +505,11 @@ FINDERS: tuple[tuple[frozenset[str], _Finder], ...] = tuple(
         *((triggers, _shape_finder(kind, pattern)) for kind, triggers, pattern in _SHAPES),
         (("akia", "asia", "ltai", "akid"), _account_secrets),
         (("@",), _address_passwords),
-        (("bearer", "authorization"), _headers),
+        (("bearer", "auth"), _headers),
         (_NAME_TRIGGERS, _named),
         (("授权码", "授權碼"), _mail_codes),
         (("identified",), _sql_passwords),
-        ((" -p", " -a ", " -u", " --user"), _commands),
+        ((" -p", " -a ", " -u", " --user", " /p:", "net use"), _commands),
+        (("sudo -s", "chpasswd"), _piped),
     )
 )

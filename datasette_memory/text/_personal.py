@@ -58,7 +58,7 @@ def _check_digit(number: str) -> str:
 # --- bank cards -----------------------------------------------------------------------------
 
 _BANK_CARD = re.compile(
-    r"[2-69](?<![0-9].)[0-9]{3}(?:[0-9]{9,15}+"  # in one
+    r"[2-69](?<![0-9].)(?<![0-9]-.)[0-9]{3}(?:[0-9]{9,15}+"  # in one
     r"|([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{1,4}(?:\1[0-9]{3})?"  # in fours
     "|[ -][0-9]{6}[ -][0-9]{5}"  # American Express
     "|[0-9]{2}[ -][0-9]{10,13}+)"  # after the bank's six
@@ -70,7 +70,8 @@ _ISSUER = re.compile(
     "|6(?:011|5[0-9]{2})[0-9]{12}"
 )
 _CARD_WORD = re.compile(
-    "[卡户戶]|银行|銀行|收款|[工农建中招交]行|(?<![a-z_])card|(?<![a-z])(?:visa|iban)(?![a-z])|mastercard",
+    "[卡户戶]|银行|銀行|收款|[工农建中招交]行"
+    "|(?<![a-z_])card|mastercard|(?<![a-z])(?:visa|iban)(?![a-z])",
     re.IGNORECASE,
 )
 _DOUBLED = str.maketrans("0123456789", "0246813579")
@@ -105,10 +106,12 @@ def _luhn(number: str) -> bool:
 # --- mobile numbers -------------------------------------------------------------------------
 
 _PHONE = re.compile(
-    "1(?<![0-9].)[3-9][0-9](?:[0-9]{8}| [0-9]{4} [0-9]{4}(?! [0-9]{1,6}(?![0-9]))|-[0-9]{4}-[0-9]{4})(?![0-9A-Za-z]|[.-][0-9])"
+    "1(?:(?<![0-9].)|(?<=86.))[3-9][0-9]"
+    "(?:[0-9]{8}| [0-9]{4} [0-9]{4}(?! [0-9]{1,3}(?![0-9]))|-[0-9]{4}-[0-9]{4})"
+    "(?![0-9A-Za-z]|[.-][0-9])"
 )
 # Behind another number, `138 1234 5678` is three columns of a table.
-_IN_COLUMN = re.compile("(?<![0-9])[0-9]{1,6} $")
+_IN_COLUMN = re.compile("(?<![0-9-])[0-9]{1,3} {1,4}$")
 _COUNTRY = re.compile("(?:[+＋]|00)?86[ -]?$|[(（][+＋]?86[)）][ -]?$")
 
 
@@ -141,34 +144,26 @@ def _starts_a_number(text: str, at: int) -> bool:
 
 
 _UNIT = re.compile(
-    "[ \t]?(?:bytes?|[KMG]?B(?![A-Za-z])|字节|[mnuμ]?s(?![A-Za-z])|毫秒|秒|行|条|次|个|元|rows?|tokens?)"
+    "[ \t]?(?:bytes?|[KMG]?B(?![A-Za-z])|[mnuμ]?s(?![A-Za-z])|rows?|tokens?"
+    "|字节|毫秒|秒|行|条|次|个|元)"
 )
 _ADDRESS = re.compile(r"[^/:]*+://|[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++/")
+# `sum(138...`, `runs/138...`
+_CODE_OR_PATH = re.compile(r"(?<![A-Za-z0-9_])[a-z_][a-z0-9_]*+[/(]$")
 # The name of a setting, in lower case, and what such a name holds when the number is a person's.
 _SETTING = re.compile(
     r"(?:[\"']([a-z][a-z0-9_. -]{0,30})[\"'] ?: ?|([a-z][a-z0-9_.-]{0,30})=)[\"']?$"
 )
 _PERSONAL = re.compile(
-    "phone|mobile|tel|cell|contact|whatsapp|wechat|sms|fax|card|bank|account|acct|pan|iban|num|no$|name"
-    "|user$|login|value|text|to$|from$"
+    "phone|mobile|tel|cell|contact|whatsapp|wechat|sms|fax|card|bank|account|acct|pan|iban|num|no$"
+    "|name|user$|login|value|text|to$|from$"
 )
 # A number behind one of these words is no card and no phone.
-_SAID_HAN = (
-    "编号",
-    "单号",
-    "流水",
-    "流水号",
-    "序号",
-    "时间戳",
-    "大小",
-    "版本",
-    "版本号",
-    "qq",
-    "qq号",
-)
+_SAID_HAN = tuple("编号 单号 流水 流水号 序号 时间戳 大小 版本 版本号 qq qq号".split())
 _SAID = re.compile(
-    r"(?:(?<![A-Za-z])(?:[iI][dD]|uid|mid|pid|ts|timestamp|size|count|seq|offset|version|build|hash|trace"
-    r"|span|seed|epoch|rows?|order|isbn|ISBN|ean|EAN|chr[0-9XY]{1,2})|Id|ID)$"
+    "(?:(?<![A-Za-z])(?:[iI][dD]|uid|mid|pid|ts|timestamp|size|count|seq|offset|version|build|hash"
+    "|trace|span|seed|epoch|rows?|order|isbn|ISBN|ean|EAN|chr[0-9XY]{1,2}|used|of|free|total|inode"
+    "|rss|mem|memory|bytes|length|limit|max|min|sum|runs?|lines?)|Id|ID)$"
 )
 _LEADS = " \t\"'`:：=＝#是为)）]"
 
@@ -178,7 +173,9 @@ def _is_something_else(text: str, start: int, end: int) -> bool:
     if _UNIT.match(text, end):
         return True
     before = text[max(start - 36, 0) : start]
-    if before[-1:] in ("/", "=", "-", "&"):
+    if before[-1:] in ("/", "(") and _CODE_OR_PATH.search(before):
+        return True
+    if before[-1:] in ("=", "-", "&"):
         if _ADDRESS.match(text[max(start - 160, 0) : start].split()[-1]):
             return True
     said = before.rstrip(_LEADS)

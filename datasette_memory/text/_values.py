@@ -15,51 +15,66 @@ _PLACEHOLDER = re.compile(
 
 # A word for a secret with a number is a name for one: `password1`, `my_token_2`.
 _NAME = re.compile(
-    "(?:[a-z_-]{0,24}(?:password|passwd|secret|token|api[-_]?key)"
-    "|(?:(?:my|the|new|old|user|root|admin|db|test|some|app)[-_]?)?(?:pass|pwd|pw|key))s?[-_]?[0-9]{0,3}"
+    "(?:[a-z]{1,12}[-_]){0,3}(?:a|my|the|new|old|user|root|admin|db|test|some|app|s3)?"
+    "(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|(?:(?:access|api|private|secret)[-_]?)?key)s?"
+    "[-_]?[0-9]{0,3}"
 )
 
 _EXTENSIONS = frozenset(
-    "asc bak cer cfg conf crt csv db doc docx env gpg gz htm html ini java jks jpeg jpg js json kdbx key"
-    " log md p12 pdf pem pfx php png pub py rb rs sh sql tgz toml ts tsx txt xls xlsx xml yaml yml zip".split()
+    "asc bak cer cfg conf crt csv db doc docx env gpg gz htm html ini java jks jpeg jpg js json"
+    " kdbx key log md p12 pdf pem pfx php png pub py rb rs sh sql tgz toml ts tsx txt xls xlsx xml yaml"
+    " yml zip".split()
 )
+
+#: What no value begins with, but a path, a variable, an anchor or code.
+NO_VALUE = "~/.$*{([<:"
 
 # Something else than a secret, by its shape; each form holds a character of `_MAY_BE_OTHER`.
 _OTHER = re.compile(
     r"""
-      [~/.$*{(\[<:].* | --?[a-z][a-z-]*+(?:=.*)?         # path, variable, anchor, code, option
-    | [a-z]:[\\/].* | \\\\.*                              # path on Windows
-    | [a-z][a-z0-9+.-]{1,20}://.* | (?:arn|urn):.*      # URL and the like
-    | [\w.+-]++@[\w-]++(?:\.[\w-]++)*?\.[a-z]{2,12}     # mail address
-    | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)*+[(\[].*       # call, index
-    | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++              # attribute, host name
+      --?[a-z][a-z-]*+(?:=.*)?                                                  # option
+    | [a-z]:[\\/].* | \\\\.*                                                    # path on Windows
+    | (?:arn|urn):.*                              # name of a resource
+    | [\w.+-]++@[\w-]++(?:\.[\w-]++)*?\.[a-z]{2,12}                             # mail address
+    | [a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)*+[(\[].*                             # call, index
+    | (?:cmd|env|exec|fd|file|keyring|op|ref|secret|sops|ssm|var|vault):.*      # where to look
     | (?:sha-?\d{1,3}|md5|pbkdf2\w*|bcrypt|argon2\w*|scrypt)[:$].*              # hash
-    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} # UUID
-    | \d{4}-\d\d-\d\d(?:[t_].*)?                        # date
-    | v?\d++(?:\.\d++)++(?:[-+.]?[a-z]++[.\d]*+)*+        # version
-    | [\d.]++:[\d:]++(?:/(?:tc|ud)p)?                     # address and port
+    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}                               # UUID
+    | \d{4}-\d\d-\d\d(?:[t_].*)?                                                # date
+    | v?\d++(?:\.\d++)++(?:[-+.]?[a-z]++[.\d]*+)*+                              # version
+    | [\d.]++:[\d:]++(?:/(?:tc|ud)p)?                                           # address and port
     """,
     re.VERBOSE,
 )
+# An attribute or the name of a host, if its parts are words.
+_DOTTED = re.compile(r"[a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++!?")
 _MAY_BE_OTHER = re.compile(r"[-.:/\\~$*{(\[<@>]")
 _AMOUNT = re.compile(
     r"\d++(?:\.\d++)?(?:ms|s|secs?|mins?|h|hours?|d|days?|[kmgt]i?b?|bytes?|bits?|chars?|tokens?|x)"
     r"|(?:\d++[dhms]){2,3}"
 )
 
-# A part of an algorithm's or a type's name: pbkdf2_sha256, AES-256-GCM, utf8mb4, int64.
-_TECHNICAL = re.compile(
-    r"(?:aes|argon|base|bcrypt|blake|bytes?|char|curve|des|dsa|ec|ed|es|float|gpt|hmac|hs|http|ipv|md"
-    r"|n?varchar|nchar|oauth|p|pbkdf|pkcs|porter|ps|ripemd|rs|rsa|scrypt|secp|sha|sm|ssh|str|string"
-    r"|tls|totp|u?int|unicode|utf|uuid|v|x)?[0-9]{0,4}"
-    r"(?:array|b|bit|cbc|ctr|d|encoded|gcm|hashed|hex|i|id|k1|mb[34]|ms|r1|salt|t|with|words?)?"
+# What stands between the parts of a name.
+_JOINT = "[-_/+.,:@>]"
+
+
+def _made_of(part: str) -> re.Pattern[str]:
+    """Parts of one kind with a joint between each two."""
+    return re.compile(rf"(?:(?:{part})(?:{_JOINT}|\Z))++")
+
+
+# Names of algorithms and types: pbkdf2_sha256, AES-256-GCM, utf8mb4, int64.
+_TECHNICAL = _made_of(
+    "(?:aes|argon|base|bcrypt|blake|bytes?|char|curve|des|dsa|ec|ed|es|float|gpt|hmac|hs|http|ipv"
+    "|md|n?varchar|nchar|oauth|p|pbkdf|pkcs|porter|ps|ripemd|rs|rsa|scrypt|secp|sha|sm|ssh|str"
+    "|string|tls|totp|u?int|unicode|utf|uuid|v|x)?[0-9]{0,4}"
+    "(?:array|b|bit|cbc|ctr|d|encoded|gcm|hashed|hex|i|id|k1|mb[34]|ms|r1|salt|t|with|words?)?"
 )
 
 # These ask for the value as it is written.
 
-_JOINTS = re.compile(r"[-_/+.,:@]")
-# A part that reads like words: `session`, `deployKey2`, `APP2`, `2024`, `k8s`.
-_WORDS = re.compile("(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)++[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
+# Words and small numbers: `session`, `deployKey2`, `APP2`, `2024`, `k8s`.
+_WORDS = _made_of("(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)++[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
 _SNAKE = re.compile(
     "[a-z]+[0-9]{0,2}(?:_(?:[a-z]+[0-9]{0,2}|[0-9]{1,2}))+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 )
@@ -76,9 +91,9 @@ def is_password(value: str, pair: bool = False) -> bool:
 
     `pair` lets `user/password` pass, which is otherwise a path.
     """
-    if len(value) < 6:
-        return False
     value = value[:_JUDGED]
+    if len(value) < 6 or _is_elsewhere(value):
+        return False
     lowered = value.lower()
     if value.isalnum():
         if value.isalpha() or value.isdigit() or _TECHNICAL.fullmatch(lowered):
@@ -91,11 +106,19 @@ def is_password(value: str, pair: bool = False) -> bool:
         return False
     if value.isalnum():
         return True
-    if _MAY_BE_OTHER.search(lowered) and (_OTHER.fullmatch(lowered) or _is_file(lowered)):
+    if _MAY_BE_OTHER.search(lowered) and (
+        _OTHER.fullmatch(lowered)
+        or _is_file(lowered)
+        or (_DOTTED.fullmatch(lowered) and reads_like_words(value.rstrip("!")))
+    ):
         return False
-    if all(map(_TECHNICAL.fullmatch, _JOINTS.split(lowered))):
+    if _TECHNICAL.fullmatch(lowered):
         return False
     return pair or "/" not in value or not reads_like_words(value)
+
+
+def _is_elsewhere(value: str) -> bool:
+    return value[0] in NO_VALUE or "://" in value[:_JUDGED]
 
 
 def _is_file(lowered: str) -> bool:
@@ -105,12 +128,17 @@ def _is_file(lowered: str) -> bool:
 
 def is_token(value: str, least: int = 10) -> bool:
     """Whether a value is no words, `least` characters or longer, and reads like a password."""
-    return len(value) >= least and not reads_like_words(value) and is_password(value)
+    return (
+        len(value) >= least
+        and not _is_elsewhere(value)
+        and not reads_like_words(value)
+        and is_password(value)
+    )
 
 
 def reads_like_words(value: str) -> bool:
     """Whether a value is made of words and small numbers, as names and paths are."""
-    return all(map(_WORDS.fullmatch, _JOINTS.split(value[:_JUDGED])))
+    return _WORDS.fullmatch(value[:_JUDGED]) is not None
 
 
 def is_identifier(value: str) -> bool:
@@ -127,6 +155,8 @@ def is_filler(value: str) -> bool:
     """Whether a value of a vendor's shape merely shows the shape."""
     value = value[:_JUDGED].lower()
     kinds = set(value)
+    if not value:
+        return True
     if len(kinds) < 16 and max(map(value.count, kinds)) * 2 > len(value):
         return True
     return _FILLER.search(value) is not None

@@ -25,16 +25,17 @@ class Finding:
 
 # Whatever `_credentials` finds stands in a text that holds one of these, in lower case ...
 TRIGGERS = (
-    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权码", "授權碼", "パスワード",
-    "비밀번호", "@", "bearer", "authorization", "identified", "-----begin", "hook", " -p", " -a ", " -u",
-    " --user",
+    "key", "pass", "token", "secret", "pw", "密", "秘", "口令", "令牌", "授权码", "授權碼",
+    "パスワード", "비밀번호", "пароль", "contraseña", "@", "bearer", "auth", "cred", "identified",
+    "-----begin", "hook", " -p", " -a ", " -u", " --user", " /p:", "net use", "sudo -s", "chpasswd",
 )  # fmt: skip
 # ... or one of these, that keys of vendors begin with, in a long run.
 PREFIXES = (
     "akia", "asia", "ltai", "akid", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
     "gldt-", "glrt-", "glptt-", "glcbt-", "xox", "xapp-", "sk-", "aiza", "gocspx-", "ya29.", "hf_",
-    "npm_", "pypi-", "k_live_", "k_test_", "whsec_", ":aa", "sg.", "eyj", "dapi", "dckr_pat_", "dop_v1_",
-    "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_", "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
+    "npm_", "pypi-", "k_live_", "k_test_", "whsec_", ":aa", "sg.", "eyj", "dapi", "dckr_pat_",
+    "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_",
+    "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
 )  # fmt: skip
 _LONG_RUN = re.compile("[a-z0-9_.:-]{16,}+")
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 # FTS5's stemmer leaves shorter and longer tokens alone; it counts UTF-8 bytes.
 _MIN_BYTES, _MAX_BYTES = 3, 64
 #: At most so many characters at the end of a stem are not those of the word (possibility, possibl).
-MOST_CHANGED = 2
+MOST_CHANGED = 1
 # FTS5 keeps no more of a token than this.
 _KEPT_BYTES = 32768
 

@@ -4,8 +4,8 @@ Every name is checked to lie inside the vault, nothing is overwritten that the c
 and the disk is touched through `durable` alone. What the system refuses is raised as OSError, what
 a rule refuses as MemoryFault; either way nothing was written.
 
-Two writers that act at the same moment are kept apart by the lock around a capture; without it
-`create` alone is safe, as an exact name is given once.
+Two writers that act at the same moment are kept apart by the lock around every write. Without it
+`create` alone is safe: one name is given once, though two names may differ in case alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat as modes
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ __all__ = ["Conflict", "Trashed", "Vault", "new_text", "text_of", "updated_text"
 TRASH = ".trash"
 _STAMP = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{3}")
 _MAX_NAMESAKES = 9999
+# Where a folder answers to its name in any case.
+_CASELESS = sys.platform in ("darwin", "win32")
 
 
 class Conflict(MemoryFault):
@@ -102,13 +105,12 @@ class Vault:
         name = (kind or DEFAULT_KIND).strip()
         known = by_name(name) or by_name(name.lower().replace("-", "_").replace(" ", "_"))
         folder = (known or by_name("misc")).folder
-        if not os.path.isdir(self.root / folder):
-            # On a disk that tells upper from lower case the user's spelling is another folder.
-            key = name_key(folder)
-            for entry in _listed(self.root):
-                if name_key(entry) == key and os.path.isdir(self.root / entry):
-                    return entry
-        return folder
+        if os.path.isdir(self.root / folder) and not _CASELESS:
+            return folder
+        # The user may have spelt it otherwise.
+        names = [name for name in _listed(self.root) if name.lower() == folder.lower()]
+        folders = [name for name in names if os.path.isdir(self.root / name)]
+        return folder if folder in folders or not folders else folders[0]
 
     def _first_free(
         self,

@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from datasette_memory.index.connection import connect_write
+from datasette_memory.index.connection import connect_write, sqlite3
 from datasette_memory.index.functions import register
 from datasette_memory.index.migrations import migrate
 from datasette_memory.index.sync import SyncResult, sync

@@ -133,7 +133,7 @@ def test_porter_over_all_short_words():
     assert differing(words) == []
 
 
-@pytest.mark.parametrize("size", [2, 3, 62, 63, 64, 65, 66, 67, 68, 100])
+@pytest.mark.parametrize("size", [2, 3, *range(55, 66), 100])
 @pytest.mark.parametrize("filling", ["b", "é", "ł", "阿"])
 def test_porter_stops_at_a_length_in_bytes(size, filling):
     # é loses its accent first and counts one byte, ł two.
@@ -189,9 +189,9 @@ def test_fts5_keeps_the_keys_of_a_text_in_order(texts):
 
 def test_how_far_a_stem_strays_from_its_word():
     # matches.find() passes over words that do not begin like a key.
-    for stem, suffix, last in itertools.product(STEMS, SUFFIXES, ["", *SUFFIXES]):
-        word = stem + suffix + last
+    words = {"".join(w) for w in itertools.product(STEMS, SUFFIXES, ["", *SUFFIXES])}
+    words |= {"".join(w) for n in range(1, 6) for w in itertools.product("aeyslngd", repeat=n)}
+    for word in words:
         if word.isascii() and word.isalnum():
             stored = index_key(word)
-            assert stored[0] == word[0]
             assert word.startswith(stored[: max(1, len(stored) - MOST_CHANGED)]), word

@@ -239,6 +239,7 @@ BODIES = (
 
 @given(WILD, BODIES, st.lists(WILD, max_size=5), WILD, st.lists(WILD, max_size=3))
 @example("---", "---\nid: D_1\n---\n", ["a,b", "#x"], "null", ["x、y"])
+@example("\ud800", "a\0b\r\nc\rd\ud800", ["\0"], "", ["\n"])
 def test_any_title_body_and_tags_come_back(title, body, tags, summary, aliases):
     text = new_text(
         {"title": title, "tags": tags, "summary": summary, "aliases": aliases, "id": "N_1"}, body
@@ -247,6 +248,7 @@ def test_any_title_body_and_tags_come_back(title, body, tags, summary, aliases):
     expected = body.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     expected = re.sub("[\ud800-\udfff]", "\ufffd", expected)
     assert card.body == expected
+    assert "\0" not in text
     assert card.ref == "N_1"
     if line(title, 500):
         assert card.title == line(title, 500)

@@ -149,6 +149,13 @@ def test_of_a_key_written_twice_the_one_that_counts_is_changed():
     )
 
 
+@pytest.mark.parametrize("version", ["experimental", "1.4.2", "[1, 2]", "'v2'"])
+def test_a_version_of_somebody_else_is_kept(version):
+    text = f"title: T\nversion: {version}\n"
+    change(text, {"version": 2}, text)
+    change("version: '1'\n", {"version": 2}, "version: 2\n")
+
+
 # --- new keys and removed ones -------------------------------------------------------------
 
 
@@ -184,6 +191,14 @@ def test_a_new_key_goes_behind_the_one_before_it_in_the_order():
         other:
           - a: 1
         """,
+    )
+
+
+def test_a_new_key_goes_behind_the_blank_lines_that_are_text():
+    change("title: |+\n  T\n\n", {"version": 2}, "title: |+\n  T\n\nversion: 2\n")
+    change("title: |\n  T\n\n", {"version": 2}, "title: |\n  T\nversion: 2\n\n")
+    change(
+        "created: 2\ndate: 1\nx: 1\n", {"updated": "3"}, 'created: 2\ndate: 1\nupdated: "3"\nx: 1\n'
     )
 
 
@@ -598,7 +613,7 @@ KEYS = [
     "created_at",
     "tags",
     "refs",
-    "version",
+    "priority",
     "mood",
     "心情",
     "relations",
@@ -676,7 +691,7 @@ def test_only_what_changes_changes(chunks, changes, summary, removed, body, end,
         if value is None or value == "":
             assert key not in after or not frontmatter.resolve(before[key])
         elif key in before or plain(value, key) not in ("", [], {}):
-            if (key, value) != ("version", 1) or key in before:
+            if (key, value) != ("priority", 0) or key in before:
                 assert textual(after[key]) == textual(plain(value, key))
     assert after.keys() <= before.keys() | changes.keys()
 

@@ -384,6 +384,7 @@ def test_restore_never_overwrites(vault):
         "",
         "12-Facts/x.md",
         ".trash/x.md",
+        ".trash/notes/x.md",
         ".trash/20261201-020304-567",
         ".trash/20261201-020304-567/../../../x.md",
         ".trash/20261201-020304-567/../../12-Facts/x.md",
@@ -398,6 +399,7 @@ def test_restore_never_overwrites(vault):
 def test_only_what_is_in_the_trash_is_restored(vault, tmp_path, path):
     (tmp_path / "x.md").write_text("outside")
     put(vault, "12-Facts/x.md", "card")
+    put(vault, ".trash/notes/x.md", "somebody's")
     put(vault, ".trash/20261201-020304-567/x.py", "code")
     put(vault, ".trash/20261201-020304-567/.git/config.md", "git")
     (vault.root / ".trash/20261201-020304-567/link.md").symlink_to(tmp_path / "x.md")

@@ -1,0 +1,105 @@
+"""The keeping half of `Memory`: is everything whole, and can it be brought back?"""
+
+# What keeping needs is imported where it is used: reading must not pay for it.
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import MemoryFault
+from .home import Home
+
+if TYPE_CHECKING:
+    from .govern.backup import Report
+    from .govern.doctor import Check
+    from .govern.verify import Manifest, Repaired, Verification
+
+Progress = Callable[[int, int], None]
+
+
+class Keeping:
+    """Checks, repairs and backups of the memory of `home`; see `Memory`."""
+
+    home: Home
+
+    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> Verification:
+        """Make the index anew beside it, and compare; nothing is written.
+
+        `deep` also reads every file and every page of the database.
+        """
+        from .govern.verify import verify
+        from .index.connection import connect_read
+
+        with contextlib.closing(connect_read(self.home.db)) as connection:
+            return verify(
+                connection,
+                self.home.db,
+                self._sources(False),
+                self.home.home / "ledger",
+                deep=deep,
+                evidence_folder=self.home.home / "evidence",
+                progress=progress,
+            )
+
+    def repair(
+        self,
+        *,
+        deep: bool = False,
+        progress: Progress | None = None,
+        waiting: Callable[[], None] | None = None,
+    ) -> Repaired:
+        """Mend the index by the least that is needed, and verify it again."""
+        from .govern.verify import repair
+        from .index.sync import SyncResult
+
+        return repair(
+            self.home.db,
+            self._sources(True),
+            self.home.home / "ledger",
+            deep=deep,
+            evidence_folder=self.home.home / "evidence",
+            finish=lambda connection: self._follow_ledger(connection, SyncResult()),
+            progress=progress,
+            waiting=waiting,
+        )
+
+    def manifests(self) -> list[Manifest]:
+        """One hash for all files of each source: whoever compares two of them knows whether
+        anything in it has changed. Nothing is written."""
+        from .govern.verify import manifest
+
+        found = []
+        for source in self._sources(True):
+            if not Path(source.root).exists():
+                raise MemoryFault(f"the source {source.name!r} is not there: {source.root}")
+            found.append(manifest(source))
+        return found
+
+    def doctor(self) -> list[Check]:
+        """What is well and what is not, each with a remedy. Never raises."""
+        from .govern.doctor import checks
+
+        return checks(self.home)
+
+    def backup(self, destination: str | Path) -> Report:
+        """Copy vault, ledger, evidence, pending changes, configuration and index to a new folder
+        or `.tar.gz`, while others write, and check the copy."""
+        from .govern.backup import backup
+
+        return backup(self.home, Path(destination))
+
+    def restore_backup(self, archive: str | Path, *, force: bool = False) -> Report:
+        """Bring a backup back into an empty home; with `force`, what is there is moved aside."""
+        from .govern.backup import restore
+
+        return restore(Path(archive), self.home, force=force)
+
+    def _sources(self, rebuild: bool) -> list:
+        """See `Memory`."""
+        raise NotImplementedError
+
+    def _follow_ledger(self, connection, result) -> None:
+        """See `Memory`."""
+        raise NotImplementedError
