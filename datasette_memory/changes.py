@@ -16,7 +16,6 @@ from typing import Any
 
 from .errors import Ambiguous, MemoryFault, NotFound
 from .evidence.store import EvidenceStore
-from .fields import body_of
 from .home import Home
 from .index import numbers, read, seen
 from .index.connection import connect_write, fault, sqlite3, transaction

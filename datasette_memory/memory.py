@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 
 from . import home as homes
@@ -356,10 +356,9 @@ class Memory(Writing, Keeping):
 
     def _record_read(self, card: Mapping[str, object], by: Mapping[str, str | None] | None) -> None:
         """A read is counted as well as can be; no reader has to wait for it or hear of it."""
-        if not self._tell("read", by, card):
+        moment = self._tell("read", by, card)
+        if moment is None:
             return
-        moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        moment = moment.replace("+00:00", "Z")
         with contextlib.suppress(sqlite3.Error, OSError):
             uri = self.db.absolute().as_uri() + "?mode=rw"
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.2)) as connection:
@@ -372,20 +371,20 @@ class Memory(Writing, Keeping):
         by: Mapping[str, str | None] | None,
         card: Mapping[str, object] | None = None,
         **data: object,
-    ) -> bool:
-        """Put an event into the ledger of the home, without complaint where that cannot be; says
-        whether it is there. Another index than the home's has no ledger."""
+    ) -> str | None:
+        """Put an event into the ledger of the home, without complaint where that cannot be; gives
+        its time if it is there. Another index than the home's has no ledger."""
         if not self._is_own():
-            return False
+            return None
         from .ledger.writer import Ledger
 
         place = {key: str(card[key]) for key in ("ref", "source", "path")} if card else {}
         with contextlib.suppress(OSError, ValueError):
-            Ledger(self.home.home / "ledger").append(
+            event = Ledger(self.home.home / "ledger").append(
                 kind, by=dict(by or {}), sync=False, **place, **data
             )
-            return True
-        return False
+            return event.t
+        return None
 
     def _as_of(self, card: dict[str, object], as_of: str) -> dict[str, object]:
         """The card as it was on a day. Raises NotFound when it was not there yet."""

@@ -57,7 +57,9 @@ def verify_command(context, deep, repair, sources):
     if settings.json:
         write_json(result.to_dict())
     else:
-        write("\n".join(one_line(line) for line in result.lines()))
+        lines = list(result.steps) if repair else []
+        lines += (result.after if repair else result).lines()
+        write("\n".join(map(one_line, lines)))
     if not result.ok:
         context.exit(NO_RESULT)
 

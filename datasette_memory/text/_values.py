@@ -22,8 +22,8 @@ _NAME = re.compile(
 
 _EXTENSIONS = frozenset(
     "asc bak cer cfg conf crt csv db doc docx env gpg gz htm html ini java jks jpeg jpg js json"
-    " kdbx key log md p12 pdf pem pfx php png pub py rb rs sh sql tgz toml ts tsx txt xls xlsx xml yaml"
-    " yml zip".split()
+    " kdbx key log md p12 pdf pem pfx php png pub py rb rs sh sql tgz toml ts tsx txt xls xlsx"
+    " xml yaml yml zip".split()
 )
 
 #: What no value begins with, but a path, a variable, an anchor or code.

@@ -192,9 +192,12 @@ ANY_CARD = st.lists(
 # What the patterns look for, in any order.
 PIECES = [
     "password", "pass", "token", "api_key", "auth", "密码", "口令", "=", ":", "：", "=>", "|", "is", "是",
-    "(", ")", "[", "]", '"', "'", "`", "**", " ", "\n", "\\n", "\\", "a", "1", "a1B2c3", "-", "_", ".",
-    "/", "@", "://", "-----BEGIN ", "PRIVATE KEY-----", "-----END ", "eyJ", "ghp_", "AKIA", "curl -u ",
-    "mysql -p", "authorization:", "basic ", "bearer ", "identified by ", "13812345678", "6222", "86",
+    "(", ")", "[", "]", '"', "'", "`", "**", " ", "\n", "\\n", "\\", "a", "1", "a1B2c3", "-", "_",
+    ".",
+    "/", "@", "://", "-----BEGIN ", "PRIVATE KEY-----", "-----END ", "eyJ", "ghp_", "AKIA",
+    "curl -u ",
+    "mysql -p", "authorization:", "basic ", "bearer ", "identified by ", "13812345678", "6222",
+    "86",
     "+", "19900307", "X", "卡", "…", "***", "[masked: ", "K", "İ", "\ud800",
 ]  # fmt: skip
 ANY_TEXT = st.one_of(
@@ -278,12 +281,14 @@ WORST = [
         repeated(unit)
         for unit in [
             "a", "1", " ", "\n", '"', "'", "`", "中", "-", "(", ")", "a.", "é", "[masked: ",
-            "password=", "password=a1b2c3 ", "password=xxx1a2b", "pwd=", "pw=a1", "pass ", "pass is ",
+            "password=", "password=a1b2c3 ", "password=xxx1a2b", "pwd=", "pw=a1", "pass ",
+            "pass is ",
             "token", "token: aB1-cD2-", "secret key ", "密码", "密码：", "密码是", "密码：a1b2c3",
             "密码　　　　", "'\"password': 'a1b2c3', ", "password='\"`", "password\"']*)`",
             "password      |", "pw |a.b.c.1", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----\n",
             "-----BEGIN PRIVATE KEY-----" + " " * 40, "eyJ", "eyJ.", "eyJaaaaaaaa.", "://", "://a:",
-            "://a:a@", "thin:a/", "sk-", "sk-ant-", "AKIA", "AKIAA1B2C3D4E5F6G7H8 ", "LTAI", "xoxb-",
+            "://a:a@", "thin:a/", "sk-", "sk-ant-", "AKIA", "AKIAA1B2C3D4E5F6G7H8 ", "LTAI",
+            "xoxb-",
             "hf_", "SG.a", "12345678:AA", "https://hooks.slack.com/services/", "bearer ",
             "authorization: basic ", "curl -u a:", "mysql -p", "net use /user:", "echo a:",
             "identified by '", "授权码", "13812345678 ", "138 1234 5678 ", "+86", "4444 ",
