@@ -879,7 +879,8 @@ def _behind(error: Exception) -> str:
     if isinstance(error, MemoryFault):
         if "locked" in error.error:
             return "the index is busy; `memory index` brings it up to date, and so does the next change"
-        return f"the index could not follow: {error.error}; {error.hint or 'run `memory index`'}"
+        told = f"the index could not follow: {error.error}; {error.hint}"
+        return told if "memory index" in told else f"{told}; then `memory index` takes it in"
     reason = getattr(error, "strerror", None) or error
     return f"the index could not follow: {reason}; `memory index` brings it up to date"
 

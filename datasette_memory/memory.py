@@ -409,7 +409,7 @@ class Memory(Writing, Keeping):
         there yet."""
         from .evidence.store import EvidenceStore
         from .index import graph
-        from .past import look_back
+        from .past import event_time, look_back
         from .vault.card import parse_card
 
         past = look_back(self.home.home / "ledger", moment)
@@ -429,7 +429,8 @@ class Memory(Writing, Keeping):
                 edges += graph.edges_of(
                     connection, parse_card(text.encode(), path), id, source, path
                 )
-        edges += [edge for edge in graph.all_edges(connection) if edge.source not in changed]
+        edges += [edge for edge in graph.written_edges(connection) if edge.source not in changed]
+        edges += graph.ledger_edges(connection, event_time(moment))
         return [edge for edge in edges if edge.source in there and edge.target in there]
 
     def _is_own(self) -> bool:

@@ -29,6 +29,11 @@ def parse_day(text: str) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
+def event_time(moment: datetime) -> str:
+    """A moment as events have it: UTC with milliseconds."""
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """What the vault held at `moment`, where it differs from now; cards by their ref.
@@ -61,7 +66,7 @@ class Past:
 
 def look_back(ledger: Path, moment: datetime) -> Past:
     """What was different at `moment`."""
-    stamp = moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    stamp = event_time(moment)
     texts: dict[str, str] = {}
     later: set[str] = set()
     for event, _ in merge(ledger):

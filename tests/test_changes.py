@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -261,7 +262,7 @@ def test_an_index_that_cannot_be_updated(surface, home, kind):
     if "--rebuild" in warning:
         Memory(str(home)).index(rebuild=True)
     else:
-        assert "move" in warning
+        assert "`memory index` takes it in" in warning
         os.rename(home / "memory.db", home / "away")
         Memory(str(home)).index()
     found = homes.query(home / "memory.db", "select ref from cards order by ref")
@@ -454,9 +455,9 @@ _words = st.lists(st.text(max_size=30), max_size=6)
 
 
 def _as_line(text: str) -> str:
-    """What may happen to a text of one line, by its description."""
+    """What may happen to a text of one line: a run of control characters becomes a blank."""
     controls = "".join(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)))
-    return "".join(" " if c in controls or "\ud800" <= c <= "\udfff" else c for c in text)
+    return re.sub(f"[{re.escape(controls)}\ud800-\udfff]+", " ", text)
 
 
 def _as_body(text: str) -> str:
@@ -471,7 +472,7 @@ def one_home():
         yield Memory(str(folder / "home"))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=_titles, body=_bodies, tags=_words, keywords=_words)
 def test_what_is_captured_is_shown(one_home, title, body, tags, keywords):
     memory = one_home
@@ -498,7 +499,7 @@ def test_what_is_captured_is_shown(one_home, title, body, tags, keywords):
     }  # fmt: skip
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=_bodies, tags=_words)
 def test_what_is_updated_is_shown(one_home, body, tags):
     memory = one_home
@@ -734,7 +735,7 @@ def test_forget_and_restore(memory, home):
     assert "17-Notes/站点.md" not in homes.cards(home)
     with pytest.raises(NotFound):
         memory.show("N_0001")
-    assert memory.search("根目录").hits == ()
+    assert memory.search("根目录", limit=1).hits == ()
     [listed] = memory.trashed()
     assert (listed["trash_path"], listed["path"]) == (change.trash_path, "17-Notes/站点.md")
     memory.index()
@@ -747,7 +748,7 @@ def test_forget_and_restore(memory, home):
     assert homes.cards(home)["17-Notes/站点.md"] == before
     assert memory.trashed() == []
     assert [card["ref"] for card in memory.related("N_0002")["cards"]] == ["N_0001"]
-    assert [event["kind"] for event in homes.events(home)] == [
+    assert [event["kind"] for event in homes.events(home) if event["kind"] != "gap"] == [
         "created", "created", "trashed", "restored",
     ]  # fmt: skip
     with pytest.raises(NotFound):
@@ -868,7 +869,7 @@ def test_a_source_is_never_touched(memory, home, source):
     assert homes.digest(source) == before
 
     for memory in (memory, _built_anew(home)):
-        assert memory.show("K_0002").card["superseded_by"] == "K_0003"
+        assert memory.show("K_0002").card["superseded_by"] == change.ref
         assert {card["ref"] for card in memory.related("N_0001")["cards"]} == {"K_0001"}
     assert memory.unlink("K_0001", "refers_to", "N_0001").status == "unlinked"
     with pytest.raises(MemoryFault):
@@ -941,13 +942,13 @@ def test_as_of(memory, clock):
 
     assert links("2026-03-04") == []
     assert links("2026-03-06") == [("caused_by", "N_0001")]
-    assert ("supersedes", "F_0002") in links("2026-03-09")
+    assert links("2026-03-09") == [("superseded_by", "F_0002")]
     found = memory.search("网关", as_of="2026-03-06")
     assert [hit.ref for hit in found.hits] == ["F_0001"]
     assert found.notice
 
 
-def test_as_of_of_links_on_foreign_cards(memory, home, source, clock):
+def test_as_of_of_links_on_foreign_cards(clock, memory, home, source):
     clock.set("2026-04-01T12:00+00:00")
     memory.link("K_0001", "refers_to", "K_0002")
     clock.set("2026-04-03T12:00+00:00")
@@ -966,7 +967,7 @@ def test_as_of_of_links_on_foreign_cards(memory, home, source, clock):
     assert links("2026-04-04") == []
 
 
-def test_a_clock_set_backwards(memory, home, source, clock):
+def test_a_clock_set_backwards(clock, memory, home, source):
     """What comes first is told by the position in the ledger, not by the time."""
     memory.capture("版本", f"{BODY} 一")
     ref = "N_0002"
@@ -986,7 +987,7 @@ def test_a_clock_set_backwards(memory, home, source, clock):
     versions = [event.get("version_before") for event in memory.history(ref)["events"]]
     assert [version for version in versions if version] == [1, 2, 3]
     # One file of the month for all: none may stand before an older one.
-    assert [path.name[:7] for path in (home / "ledger").glob("*.jsonl")] == ["2026-03"]
+    assert [path.name[:7] for path in sorted((home / "ledger").glob("*.jsonl"))] == ["2026-03"]
     for memory in (memory, _built_anew(home)):
         assert memory.related(ref)["cards"] == []
         assert homes.query(

@@ -330,9 +330,11 @@ class _Backup:
                 self.index = "there is none"
                 return
             except (MemoryFault, UnicodeError) as error:
+                # It is what is written that has no room.
                 if any(word in str(error) for word in ("no space", "the disk failed")):
+                    why = str(error.__cause__ or error)
                     raise MemoryFault(
-                        f"{copy.parent} has no room for a copy of the index: {error}",
+                        f"{copy.parent} cannot take a copy of the index: {why}",
                         "free some space, or choose another disk; nothing is left of it",
                     ) from error
                 self.index = f"left out: {error}; a restore builds it anew"
@@ -529,8 +531,8 @@ class _Restore:
             free = shutil.disk_usage(target.parent).free
             if self.contents.bytes > free:
                 raise MemoryFault(
-                    f"the backup needs {self.contents.bytes / 1e6:,.0f} MB, and "
-                    f"{target.parent} has {free / 1e6:,.0f} MB free",
+                    f"the backup needs {self.contents.bytes / 1e6:,.1f} MB, and "
+                    f"{target.parent} has {free / 1e6:,.1f} MB free",
                     "nothing was changed; free some space",
                 )
         durable.system.mkdir(self.staged[self.home.home], 0o700)

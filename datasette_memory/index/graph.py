@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..vault.card import Card
 from .links import BEST, link_keys
+from .project import links_at
 
 #: How far a walk goes at the most, and how many cards it gives.
 MAX_DEPTH = 5
@@ -53,12 +54,25 @@ def walk(connection, start: int, depth: int, edges: Iterable[Edge] | None = None
     return list(found.values())
 
 
-def all_edges(connection) -> list[Edge]:
-    """Every link that has a target."""
+def written_edges(connection) -> list[Edge]:
+    """Every link that stands in a card and has a target."""
     rows = connection.execute(
-        "select card_id, type, target_id from links where target_id is not null"
+        "select card_id, type, target_id from links "
+        "where target_id is not null and origin != 'ledger'"
     )
     return [Edge(*row) for row in rows]
+
+
+def ledger_edges(connection, moment: str) -> list[Edge]:
+    """The links that the ledger held at `moment`, a time as events have it."""
+    edges = []
+    for (source, path), links in links_at(connection, moment).items():
+        row = connection.execute(
+            "select id from cards where source = ? and path = ?", (source, path)
+        ).fetchone()
+        if row:
+            edges += _edges(connection, row[0], source, path, links)
+    return edges
 
 
 def edges_of(connection, card: Card, id: int, source: str, path: str) -> list[Edge]:
@@ -67,8 +81,14 @@ def edges_of(connection, card: Card, id: int, source: str, path: str) -> list[Ed
     if card.superseded_by:
         written.append(("superseded_by", card.superseded_by))
     written += [("refers_to", target) for target in card.wikilinks]
+    return _edges(connection, id, source, path, written)
+
+
+def _edges(
+    connection, id: int, source: str, path: str, links: Iterable[tuple[str, str]]
+) -> list[Edge]:
     edges = []
-    for type, target in written:
+    for type, target in links:
         for key in filter(None, link_keys(target, path)):
             row = connection.execute(BEST, (key, source)).fetchone()
             if row:

@@ -179,8 +179,7 @@ def _sync_source(
         for path, *rest in db.execute(
             "select files.path, mtime_ns, size, "
             "iif(cards.id is null and files.path not like 'sha256:%', null, sha256), cards.id "
-            "from files left join cards on cards.id = files.card_id "
-            "and cards.source = files.source and cards.path = files.path where files.source = ?",
+            "from files left join cards on cards.id = files.card_id where files.source = ?",
             [source.name],
         )
     }

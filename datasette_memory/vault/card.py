@@ -479,7 +479,9 @@ def _relations(fields: dict[str, Any], faults: list[str]) -> tuple[Relation, ...
         name = _one_line(str(kind), 100).replace(" ", "_")
         lines = _targets(targets, faults)
         if not name or not lines:
-            faults.append(f"relation {_show(kind)} has no target: left out")
+            lacks = "target" if name else "type"
+            faults.append(f"relation {_show(kind)} has no {lacks}: left out")
+            return
         for line in lines:
             target = _unlinked(line)
             if target:

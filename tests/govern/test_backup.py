@@ -825,7 +825,7 @@ def test_more_than_there_is_room_for_is_refused(full, monkeypatch):
         free = 4000
 
     monkeypatch.setattr(backups.shutil, "disk_usage", lambda path: Usage)
-    refused(full, path, "the backup needs 0 MB")
+    refused(full, path, "the backup needs 0.0 MB")
 
 
 def test_more_data_behind_the_end_is_refused(full):

@@ -292,7 +292,7 @@ WORST = [
             "hf_", "SG.a", "12345678:AA", "https://hooks.slack.com/services/", "bearer ",
             "authorization: basic ", "curl -u a:", "mysql -p", "net use /user:", "echo a:",
             "identified by '", "授权码", "13812345678 ", "138 1234 5678 ", "+86", "4444 ",
-            "4532954061358955 ", "110101199003076376", "token: " + "a" * 120 + "1x ",
+            "4532954061358955 ", "110101199003076376", "token: " + "a" * 40 + "1x ",
             "token: " + "1." * 60 + "a! ", "password=" + "Aa" * 60 + "1!\n",
             "pw=" * 600 + ")" * 2200 + "1a ", "pw='" * 700 + "1", "a/" * 60 + "=password: 1 ",
         ]
