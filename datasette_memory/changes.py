@@ -7,6 +7,7 @@ answer says so; the next change, or the next `index`, brings the index up to dat
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -54,9 +55,16 @@ _MISSED = 100
 # A title that several cards have is numbered; so far a gap in the numbers is looked over.
 _NAMESAKES = 3
 
+# SQLite's errors that pass: busy, locked, read-only, I/O, full, cannot be opened.
+_PASSING = {
+    5: errno.EBUSY, 6: errno.EBUSY, 8: errno.EROFS, 10: errno.EIO, 13: errno.ENOSPC,
+    14: errno.EACCES,
+}  # fmt: skip
+
 _TOO_LITTLE = (
     f"the body says too little: under {MIN_WEIGHT} characters, a Chinese one counting as two"
 )
+_FOLLOWS = "the next change takes it in, and so does `memory index`"
 _CREDENTIAL = "it holds what looks like a credential"
 
 
@@ -140,7 +148,8 @@ class Changes:
 
     A context: it opens the index, and makes up for what that has missed. The caller holds the lock
     of the vault (`lock.vault_lock`). `follow()` brings the index in step with the whole vault, and
-    says whether it could. `queued` is when the change was asked for, if it had to wait.
+    says whether it could. `queued` is when the change was asked for, if it had to wait. Unless
+    `whole`, an earlier change was cut short, and nobody has looked yet what it did.
     """
 
     def __init__(
@@ -149,6 +158,7 @@ class Changes:
         by: Mapping[str, str | None],
         follow: Callable[[], bool] = lambda: False,
         queued: str | None = None,
+        whole: bool = True,
     ) -> None:
         self.home = home
         self.by = dict(by)
@@ -161,9 +171,10 @@ class Changes:
         self._follow = follow
         # None while the index cannot be used, and then why.
         self._connection: sqlite3.Connection | None = None
-        self._trouble: MemoryFault | None = None
+        self._trouble: MemoryFault | OSError | None = None
         # Whether the index has every card of the vault; if not, the files are read.
         self._complete = False
+        self._whole = whole
         self._ends: dict[str, int] = {}
         self._used: list[str] = []
 
@@ -415,9 +426,7 @@ class Changes:
         relations = [row for row in relations if row != one] if remove else [*relations, one]
         return self._edit(card, {"relations": relations}, None, kind, type=type, target=target)
 
-    def _link_foreign(
-        self, kind: str, card: Mapping[str, Any], type: str, target: str
-    ) -> Change:
+    def _link_foreign(self, kind: str, card: Mapping[str, Any], type: str, target: str) -> Change:
         origins = {
             origin
             for (origin,) in self._index().execute(
@@ -484,9 +493,7 @@ class Changes:
         old = parse_card(before, path)
         if body is not None and body == old.body.strip("\n"):
             body = None
-        text = updated_text(
-            text_of(before, path), changes, None if body is None else body + "\n"
-        )
+        text = updated_text(text_of(before, path), changes, None if body is None else body + "\n")
         if text.encode() == before:
             return Change("unchanged", card["id"], card["ref"], path, True, old.version)
         version = old.version
@@ -563,7 +570,8 @@ class Changes:
             from .index.migrations import migrate
 
             migrate(connection)
-        self._complete = seen.has_seen(connection, VAULT, str(self.home.vault)) or self._follow()
+        has_seen = seen.has_seen(connection, VAULT, str(self.home.vault))
+        self._complete = self._whole and (has_seen or self._follow())
         try:
             self._catch_up(connection)
         except sqlite3.OperationalError as error:
@@ -612,20 +620,35 @@ class Changes:
 
     def _lose_index(self, error: Exception) -> None:
         """Go on without the index."""
-        self._trouble = error if isinstance(error, MemoryFault) else fault(error, self.home.db)
+        self._trouble = self.refusal(error)
         self._complete = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
+    def refusal(self, error: Exception) -> MemoryFault | OSError:
+        """What an error of the index means: an OSError where it will pass, as a full disk does, so
+        that the change can wait for that; else a MemoryFault."""
+        cause = error if isinstance(error, (sqlite3.Error, OSError)) else error.__cause__
+        told = error if isinstance(error, MemoryFault) else fault(error, self.home.db)
+        number = None
+        if isinstance(cause, OSError):
+            number = cause.errno
+        elif isinstance(cause, sqlite3.Error):
+            number = _PASSING.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF)
+        if number is None:
+            return told
+        return OSError(number, f"the index cannot be used now: {cause}", str(self.home.db))
+
     def _hurry(self, error: Exception) -> None:
         """Wait for nobody any more."""
-        self._trouble = fault(error, self.home.db)
+        self._trouble = self.refusal(error)
         if self._connection is not None:
             self._connection.execute("pragma busy_timeout = 0")
 
     def _index(self) -> sqlite3.Connection:
-        """The index, for what cannot do without. Raises MemoryFault."""
+        """The index, for what cannot do without. Raises MemoryFault, and OSError where waiting
+        will help."""
         if self._connection is None:
             raise self._trouble or MemoryFault(f"{self.home.db} cannot be used")
         return self._connection
@@ -652,9 +675,7 @@ class Changes:
         try:
             yield
         except (sqlite3.Error, MemoryFault, OSError) as error:
-            if isinstance(error, sqlite3.Error):
-                error = fault(error, self.home.db)
-            change.warn(_behind(error))
+            change.warn(_behind(self.refusal(error)))
 
     def _project(self, change: Change) -> bool:
         from .index.project import project
@@ -763,17 +784,12 @@ class Changes:
                 yield _Found(file.path, card.ref or "", card, None)
 
     def _number(self, prefix: str) -> str:
+        """The next free reference. It is taken by the card that gets it: if that is not written,
+        it stays free."""
         used = self._used if self._complete else self._all_refs()
         if self._connection is None:
             return numbers.reference(prefix, numbers.highest(prefix, used) + 1)
-        try:
-            with transaction(self._connection):
-                numbers.keep(self._connection, used)
-                return numbers.take(self._connection, prefix)
-        except sqlite3.OperationalError as error:
-            # The ledger will hold the number, and the next change looks there.
-            self._hurry(error)
-            return numbers.following(self._connection, prefix, used)
+        return numbers.following(self._connection, prefix, used)
 
     def _all_refs(self) -> list[str]:
         from .ledger.reader import read as read_ledger
@@ -850,9 +866,7 @@ def _only(connection, reference: str, ids: list[int]) -> dict[str, Any]:
             "give a ref, a row id, a path or an exact title; `memory search` finds them",
         )
     if len(ids) > 1:
-        raise Ambiguous(
-            f"{len(ids)} cards answer to {reference!r}", read.titles(connection, ids)
-        )
+        raise Ambiguous(f"{len(ids)} cards answer to {reference!r}", read.titles(connection, ids))
     return read.card(connection, ids[0])
 
 
@@ -874,15 +888,14 @@ def _unchanged(change: Change, same: _Found, new: NewCard, wanted: Card) -> Chan
     return change
 
 
-def _behind(error: Exception) -> str:
+def _behind(error: MemoryFault | OSError) -> str:
     """What to say when the index could not follow a change."""
-    if isinstance(error, MemoryFault):
-        if "locked" in error.error:
-            return "the index is busy; `memory index` brings it up to date, and so does the next change"
-        told = f"the index could not follow: {error.error}; {error.hint}"
-        return told if "memory index" in told else f"{told}; then `memory index` takes it in"
-    reason = getattr(error, "strerror", None) or error
-    return f"the index could not follow: {reason}; `memory index` brings it up to date"
+    if isinstance(error, OSError):
+        if error.errno == errno.EBUSY:
+            return f"the index is busy; {_FOLLOWS}"
+        return f"the index could not follow: {error.strerror or error}; {_FOLLOWS}"
+    told = f"the index could not follow: {error.error}; {error.hint}"
+    return told if "memory index" in told else f"{told}; then `memory index` takes it in"
 
 
 def _readable(text: str, known: Iterable[str] = ()) -> Card:

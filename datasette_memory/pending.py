@@ -38,8 +38,8 @@ class Replay:
         return {"done": self.done, "failed": self.failed, "dead": self.dead, "left": self.left}
 
 
-#: `perform(change, arguments, t)` makes a change that was asked for at `t`, or raises MemoryFault,
-#: OSError or TypeError.
+#: `perform(change, arguments, t)` makes a change that was asked for at `t`, or raises. A record
+#: that somebody wrote by hand may hold anything, and so raise anything.
 Perform = Callable[[str, dict[str, Any], str], Mapping[str, object]]
 
 
@@ -51,7 +51,9 @@ class Pending:
 
     def add(self, change: str, arguments: Mapping[str, Any], reason: str) -> Path:
         """Keep a change; raises OSError when it cannot be written."""
-        ms = now_ms()
+        # Behind those that wait already, whatever the clock says.
+        behind = max((time_of_id(path.stem) + 1 for path in self.paths()), default=0)
+        ms = max(now_ms(), behind)
         record = {
             "v": 1,
             "t": timestamp(ms),
@@ -60,9 +62,7 @@ class Pending:
             "attempts": 0,
             "reason": reason,
         }
-        # Behind those that wait already, whatever the clock says.
-        behind = max((time_of_id(path.stem) + 1 for path in self.paths()), default=0)
-        path = self.folder / f"{new_id(max(ms, behind))}.json"
+        path = self.folder / f"{new_id(ms)}.json"
         durable.write_whole(path, _bytes(record), exclusive=True)
         return path
 
@@ -91,7 +91,7 @@ class Pending:
             told = {"file": path.name, "change": record["change"]}
             try:
                 done = perform(record["change"], record["arguments"], record["t"])
-            except (MemoryFault, OSError, TypeError) as error:
+            except Exception as error:
                 self._failed(path, record, error, result)
                 if isinstance(error, OSError):
                     result.left = len(paths) - number - 1
@@ -123,9 +123,7 @@ class Pending:
             return None
         return record
 
-    def _failed(
-        self, path: Path, record: dict[str, Any], error: Exception, result: Replay
-    ) -> None:
+    def _failed(self, path: Path, record: dict[str, Any], error: Exception, result: Replay) -> None:
         reason = _reason(error)
         record["attempts"] += 1
         if record["attempts"] >= ATTEMPTS:
@@ -162,7 +160,9 @@ class Pending:
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror or error}"
-    return str(error)
+    if isinstance(error, (MemoryFault, OSError)):
+        return str(error)
+    return f"it is not understood: {type(error).__name__}: {error}"
 
 
 def _bytes(record: Mapping[str, Any]) -> bytes:

@@ -209,7 +209,7 @@ class Writing:
         """Make a change; `queued` is when it was asked for, if it had to wait."""
         from . import durable
         from .changes import Changes
-        from .index.connection import fault, sqlite3
+        from .index.connection import sqlite3
         from .index.lock import vault_lock
 
         arguments = dict(arguments)
@@ -219,14 +219,16 @@ class Writing:
             raise MemoryFault(f"{change!r} is no change that is known here")
         home = self.home.home
         durable.make_folder(home)
+        # An import that was cut short holds no lock and leaves no mark; the folder is a small one.
+        durable.sweep(home)
         with vault_lock(home, self._recover) as turn:
             durable.make_folder(self.home.vault)
-            changes = Changes(self.home, by or {}, self._follow_vault, queued)
+            changes = Changes(self.home, by or {}, self._follow_vault, queued, turn.whole)
             try:
                 with changes:
                     return getattr(changes, change)(**arguments)
             except sqlite3.Error as error:
-                raise fault(error, self.home.db) from error
+                raise changes.refusal(error) from error
             finally:
                 turn.whole = turn.whole and changes.recorded
                 self._stay_open()
@@ -260,10 +262,10 @@ class Writing:
         """Remove the temporary files of writers that died."""
         from . import durable
 
-        for folder in (self.home.vault, self.home.home / "evidence", self._pending().folder):
+        home = self.home.home
+        for folder in (self.home.vault, home / "evidence", home / "pending"):
             durable.sweep(folder, deep=True)
-        durable.sweep(self.home.home)
-        durable.sweep(self.home.home / "ledger")
+        durable.sweep(home / "ledger")
         return True
 
     def _stay_open(self) -> None:
@@ -275,9 +277,11 @@ class Writing:
 
     def _tidy(self) -> None:
         """What `index` does first: sweep, unless a change is going on just now."""
+        from . import durable
         from .index import lock
 
         home = self.home.home
+        durable.sweep(home)
         if lock.was_cut_short(home):
             with contextlib.suppress(OSError), lock.vault_lock(home, self._sweep, patience=0):
                 pass
@@ -303,7 +307,9 @@ def _new_card(
 
     given = {name: value for name, value in checked(fields).items() if value is not None}
     if unknown := sorted(given.keys() - set(NewCard.__slots__)):
-        raise MemoryFault(f"a card has no {unknown[0]!r}", f"it has: {', '.join(NewCard.__slots__)}")
+        raise MemoryFault(
+            f"a card has no {unknown[0]!r}", f"it has: {', '.join(NewCard.__slots__)}"
+        )
     return NewCard(
         title=checked({"title": title})["title"] or "",
         body=body_of(body),

@@ -16,7 +16,9 @@ CONFLICT = 3
 _MAX_BYTES = 8 * 1024 * 1024
 
 _CARD_OPTIONS = (
-    click.option("--kind", metavar="KIND", help="A kind, as decision, mistake or fact.  [default: note]"),
+    click.option(
+        "--kind", metavar="KIND", help="A kind, as decision, mistake or fact.  [default: note]"
+    ),
     click.option("--summary", metavar="TEXT", help="One or two sentences."),
     click.option("--tags", metavar="TAG,TAG", help="Tags."),
     click.option("--keywords", metavar="WORD,WORD", help="Other words to find it by."),

@@ -111,7 +111,9 @@ def digest(folder: Path) -> str:
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
-        found.update(f"{path.relative_to(folder)}\0{status.st_mtime_ns}\0{status.st_mode}\0".encode())
+        found.update(
+            f"{path.relative_to(folder)}\0{status.st_mtime_ns}\0{status.st_mode}\0".encode()
+        )
         if path.is_file():
             found.update(path.read_bytes())
     return found.hexdigest()

@@ -218,7 +218,9 @@ def test_a_credential_is_refused(surface, home):
 
 def test_personal_data_is_warned_of_and_never_rejected(memory, home):
     # 11010519491231002X: the example of GB 11643, with the right check digit.
-    change = memory.capture("访客登记", "身份证 11010519491231002X，周三来过。", reject_secrets=True)
+    change = memory.capture(
+        "访客登记", "身份证 11010519491231002X，周三来过。", reject_secrets=True
+    )
     assert change.status == "created"
     assert [found["kind"] for found in change.personal_found] == ["id_card"]
     assert b"11010519491231002X" in homes.cards(home)[change.path]
@@ -334,9 +336,7 @@ def test_near_duplicates_are_found_wherever_they_differ(memory):
     words = [f"w{n}" for n in range(120)]
     memory.capture("一", " ".join(words))
     for start in range(9):
-        changed = [
-            f"x{start}y{n}" if n % 12 == start else word for n, word in enumerate(words)
-        ]
+        changed = [f"x{start}y{n}" if n % 12 == start else word for n, word in enumerate(words)]
         change = memory.capture(f"{start}", " ".join(changed))
         # 110 shared of 1 + 1 + 130 tokens.
         assert [one["score"] for one in change.similar if one["ref"] == "N_0001"] == [
@@ -625,7 +625,9 @@ def test_history_and_an_earlier_version(memory, home):
 
 def test_update_through_the_command_line(memory, home):
     memory.capture("站点", BODY, tags=["甲"], project="燕子")
-    done = homes.command(home, "update", "N_0001", "--body", "-", "--tags", "", "--json", stdin=OTHER)
+    done = homes.command(
+        home, "update", "N_0001", "--body", "-", "--tags", "", "--json", stdin=OTHER
+    )
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["status"], answer["version"]) == (0, "updated", 2)
     shown = memory.show("N_0001")
@@ -671,7 +673,10 @@ def test_supersede(memory, home):
     assert [event["kind"] for event in homes.events(home, "created", "superseded")] == [
         "created", "created", "superseded",
     ]  # fmt: skip
-    assert memory.supersede("F_0001", "端口", "网关监听 8030 端口，备份在 02:30。").status == "unchanged"
+    assert (
+        memory.supersede("F_0001", "端口", "网关监听 8030 端口，备份在 02:30。").status
+        == "unchanged"
+    )
 
 
 def test_link_unlink_related(memory, home):
@@ -686,7 +691,9 @@ def test_link_unlink_related(memory, home):
 
     def around(reference, depth=1):
         found = memory.related(reference, depth=depth)["cards"]
-        return [(one["ref"], one["depth"], one["type"], one["outgoing"], one["via"]) for one in found]
+        return [
+            (one["ref"], one["depth"], one["type"], one["outgoing"], one["via"]) for one in found
+        ]
 
     assert around("N_0001") == [("N_0002", 1, "caused_by", True, "N_0001")]
     assert around("N_0003") == [
@@ -797,7 +804,10 @@ def test_raw(memory, home):
     assert (shown["text"], shown["length"], shown["has_more"]) == (raw[:10], len(raw), True)
     assert memory.raw("E_0001", offset=len(raw) - 4, max_chars=0)["text"] == "最后一行"
     assert memory.search("甲乙").hits == ()
-    assert memory.capture("会议", BODY, kind="episode", raw=raw).to_dict().get("metadata_differs") is None
+    assert (
+        memory.capture("会议", BODY, kind="episode", raw=raw).to_dict().get("metadata_differs")
+        is None
+    )
     assert memory.capture("会议", BODY, raw="另一份").metadata_differs is True
     with pytest.raises(NotFound):
         memory.raw("E_0001", part=2)
@@ -827,7 +837,9 @@ def test_raw_through_the_command_line(home, tmp_path):
 def source(memory, home) -> Path:
     folder = home.parent / "notes"
     folder.mkdir()
-    (folder / "a.md").write_text("---\nid: K_0001\ntitle: 甲\n---\n\n别人写的第一张卡片。\n", "utf-8")
+    (folder / "a.md").write_text(
+        "---\nid: K_0001\ntitle: 甲\n---\n\n别人写的第一张卡片。\n", "utf-8"
+    )
     (folder / "b.md").write_text(
         "---\nid: K_0002\ntitle: 乙\nrelations:\n  - {type: caused_by, target: K_0001}\n---\n\n"
         "别人写的第二张卡片。\n",
@@ -1004,7 +1016,9 @@ def test_a_clock_set_backwards(clock, memory, home, source):
 
 
 def test_a_secret_card_leaves_no_word_in_the_index(memory, home):
-    change = memory.capture("金库密码本", "密码本放在第三个抽屉，钥匙在门后。", sensitivity="secret")
+    change = memory.capture(
+        "金库密码本", "密码本放在第三个抽屉，钥匙在门后。", sensitivity="secret"
+    )
     assert (change.status, change.id, change.indexed) == ("created", None, False)
     assert change.warning is None and "secret" in change.hint
     memory.capture("平常", BODY)

@@ -160,7 +160,9 @@ def test_examples_of_changes_work_one_after_the_other(user):
         for line in examples(f"memory {name}"):
             # Nobody knows when, and so where, the next user moves a card to the trash.
             if "--restore .trash" in line:
-                line = "memory trash --restore " + user("memory trash").stdout.split(" ", 1)[1].strip()
+                line = (
+                    "memory trash --restore " + user("memory trash").stdout.split(" ", 1)[1].strip()
+                )
             result = user(line)
             assert (result.returncode, result.stderr) == (0, ""), result
             assert result.stdout or "--max-chars" in line, line

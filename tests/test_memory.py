@@ -25,7 +25,8 @@ CARDS = {
     "updated: 2026-03-01T00:30:00Z\nproject: tern\n---\nPorts are handed out from 8765 on.",
     "09-Decisions/old.md": "---\nid: D_0001\ntitle: Old rule\nupdated: 2026-01-01\n---\nAny 8765.",
     NFC: "---\ntitle: Café\nupdated: 2026-01-02\n---\nwillow",
-    "17-Notes/long.md": "---\ntitle: Long\nupdated: 2026-01-02\n---\n" + "一二三四五六七八九十" * 100,
+    "17-Notes/long.md": "---\ntitle: Long\nupdated: 2026-01-02\n---\n"
+    + "一二三四五六七八九十" * 100,
     "21-Policies/keys.md": "---\nid: PO_0001\ntitle: 口令本\nsensitivity: secret\n---\n开门口令在信封里。",
     "99-Misc/7.md": "---\ntitle: F_0001\nupdated: 2026-01-02\n---\nnamed like a ref",
 }
@@ -233,7 +234,12 @@ def test_what_show_gives(memory):
 
 def test_windows(memory):
     window = memory.show("Long", max_chars=300).window
-    assert (window.offset, window.length, window.returned, window.next_offset) == (0, 1000, 300, 300)
+    assert (window.offset, window.length, window.returned, window.next_offset) == (
+        0,
+        1000,
+        300,
+        300,
+    )
     window = memory.show("Long", offset=995).window
     assert (window.text, window.has_more) == ("六七八九十", False)
     assert memory.show("Long", offset=5000).window.text == ""

@@ -207,7 +207,9 @@ def recorded(home) -> dict:
 
 
 def test_record_adds_and_keeps_the_rest(place, home):
-    config = home({"own": 1, "sources": [{"name": "old", "path": "/old", "note": "mine"}], "db": "x"})
+    config = home(
+        {"own": 1, "sources": [{"name": "old", "path": "/old", "note": "mine"}], "db": "x"}
+    )
     record(config, [Source("new", "/new"), Source("big", "/big", ("a/", "!a/b.md"), 10)])
     assert recorded(config) == {
         "own": 1,

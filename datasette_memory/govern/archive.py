@@ -174,7 +174,13 @@ class FolderWriter:
         """Write one file. Raises OSError; nothing is left of it then."""
         full = self.path / name
         durable.make_folder(full.parent)
-        sink = Sink(full)
+        try:
+            sink = Sink(full)
+        except FileExistsError as error:
+            raise MemoryFault(
+                f"{self.path.parent} takes {_show(name)} for the name of another file",
+                "it does not tell upper from lower case: make a .tar.gz, which does",
+            ) from error
         try:
             with sink:
                 entry = copy(sink)
@@ -377,6 +383,7 @@ def _packed(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
             while member := tar.next():
                 # Its list of members would grow with the archive.
                 tar.members.clear()
+                check_name(path, member.name)
                 if not member.isreg() or member.issparse():
                     raise _fault(path, f"{_show(member.name)} is no plain file", hostile=True)
                 if not 0 <= member.size <= MAX_FILE:

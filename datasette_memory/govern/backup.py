@@ -7,7 +7,7 @@ import os
 import shutil
 import stat as modes
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import IO
 from .. import __version__, durable
 from ..errors import MemoryFault
 from ..home import Home, write_config
+from ..index import audit
 from ..index.connection import (
     NoIndex,
     connect_any,
@@ -30,7 +31,6 @@ from ..index.rebuild import rebuild
 from ..index.sync import SyncResult, sync
 from ..sources import VAULT, configured
 from ..vault.sources import Source
-from . import tables
 from .archive import (
     FOLDERS,
     MANIFEST,
@@ -52,7 +52,7 @@ __all__ = ["Report", "backup", "restore"]
 
 _UNFINISHED = f"{durable.TEMPORARY}backup-"
 _STAGED = f"{durable.TEMPORARY}restore-"
-# Hours, in seconds, after which an unfinished backup belongs to nobody.
+# Seconds after which an unfinished backup belongs to nobody.
 _FORSAKEN = 24 * 3600.0
 
 _TRIES = 3
@@ -121,8 +121,6 @@ def backup(home: Home, destination: str | Path) -> Report:
             writer.abandon()
             _remove(temporary)
             raise
-    except FileExistsError as error:
-        raise _taken(destination) from error
     except OSError as error:
         raise _not_written(destination, error) from error
     contents = work.contents
@@ -142,6 +140,8 @@ def backup(home: Home, destination: str | Path) -> Report:
 def _give_name(temporary: Path, destination: Path) -> None:
     try:
         durable.move(temporary, destination)
+    except FileExistsError as error:
+        raise _taken(destination) from error
     except OSError as error:
         if os.path.lexists(temporary):
             raise
@@ -323,7 +323,7 @@ class _Backup:
                     # The copy is for nobody else to read; SQLite would ask the umask.
                     Sink(copy).close()
                     with translated(self.home.db):
-                        tables.copy(connection, copy)
+                        audit.copy(connection, copy)
                 _check_copy(copy)
                 status = self.home.db.stat()
             except NoIndex:
@@ -340,12 +340,12 @@ class _Backup:
                 self.index = f"left out: {error}; a restore builds it anew"
                 return
             self._copy_file("memory.db", copy)
-            entry = self.contents.entries["memory.db"]
-            mode = modes.S_IMODE(status.st_mode) & 0o777
-            self.contents.entries["memory.db"] = replace(
-                entry, mode=mode, mtime_ns=status.st_mtime_ns
-            )
-            self.index = "copied"
+            if entry := self.contents.entries.get("memory.db"):
+                mode = modes.S_IMODE(status.st_mode) & 0o777
+                self.contents.entries["memory.db"] = replace(
+                    entry, mode=mode, mtime_ns=status.st_mtime_ns
+                )
+                self.index = "copied"
         finally:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 _remove(copy.with_name(copy.name + suffix))
@@ -411,7 +411,7 @@ def _check_copy(path: Path) -> None:
     """Raise MemoryFault when the copy of the index is damaged, as the index then is."""
     uri = path.absolute().as_uri() + "?immutable=1"
     with translated(path), contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
-        if wrong := tables.quick_check(connection):
+        if wrong := audit.quick_check(connection):
             raise MemoryFault(f"the index is damaged ({wrong[0]})")
 
 
@@ -496,10 +496,16 @@ class _Restore:
         self.notes: list[str] = []
         self.moved: list[Path] = []
         token = os.urandom(4).hex()
-        # What lies outside the home is prepared beside its place, to get there in one step.
         self.targets = [home.home]
         self.targets += [one for one in (home.vault, home.db) if not _is_below(one, home.home)]
-        self.staged = {one: one.with_name(f"{_STAGED}{token}-{one.name}") for one in self.targets}
+        # What is restored is prepared beside its place, to get there in one step. A disk that is
+        # mounted there is another one than that around it, so that it has to be inside.
+        self.staged = {
+            one: one / f"{_STAGED}{token}"
+            if os.path.ismount(one)
+            else one.with_name(f"{_STAGED}{token}-{one.name}")
+            for one in self.targets
+        }
 
     def in_the_way(self) -> list[Path]:
         """What would be overwritten."""
@@ -536,9 +542,13 @@ class _Restore:
                     "nothing was changed; free some space",
                 )
         durable.system.mkdir(self.staged[self.home.home], 0o700)
+        missing = set(self.contents.entries)
         for name, stream in read(self.archive):
             if name != MANIFEST:
                 self._stage_file(name, stream)
+                missing.remove(name)
+        if missing:
+            raise self._changed()
         self._stage_links()
         self._settle_config()
         for staged in self.staged.values():
@@ -549,6 +559,8 @@ class _Restore:
 
     def _stage_file(self, name: str, stream: IO[bytes]) -> None:
         entry = self.contents.entries.get(name)
+        if entry is None:
+            raise self._changed()
         full = self._place_of(name)
         durable.make_folder(full.parent)
         digest = hashlib.sha256()
@@ -556,11 +568,14 @@ class _Restore:
             for chunk in chunks(self.archive, stream):
                 digest.update(chunk)
                 sink.write(chunk)
-        if entry is None or digest.hexdigest() != entry.sha256:
-            raise MemoryFault(f"{self.archive} was changed while it was read", "try again")
+        if digest.hexdigest() != entry.sha256:
+            raise self._changed()
         os.chmod(full, entry.mode | 0o400)
         # Cards without a date have that of their file.
         os.utime(full, ns=(entry.mtime_ns, entry.mtime_ns))
+
+    def _changed(self) -> MemoryFault:
+        return MemoryFault(f"{self.archive} was changed while it was read", "try again")
 
     def _stage_links(self) -> None:
         """Make the links that stay inside the vault; the others are named."""
@@ -615,14 +630,12 @@ class _Restore:
 
         try:
             for path in aside:
-                kept = path.with_name(f"{path.name}.before-restore-{stamp}")
-                move(path, kept)
-                self.moved.append(kept)
-                for suffix in ("-wal", "-shm") if path == self.home.db else ():
-                    if os.path.lexists(f"{path}{suffix}"):
-                        move(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
+                self._move_aside(path, stamp, move)
             for target, staged in self.staged.items():
-                if staged.exists():
+                if staged.parent == target:
+                    for name in sorted(os.listdir(staged)):
+                        move(staged / name, target / name)
+                elif staged.exists():
                     if target.is_dir():
                         os.rmdir(target)
                     move(staged, target)
@@ -632,6 +645,20 @@ class _Restore:
                     with contextlib.suppress(OSError):
                         durable.move(new, old)
             raise
+
+    def _move_aside(self, path: Path, stamp: str, move: Callable[[Path, Path], None]) -> None:
+        if self.staged[path].parent == path:
+            kept = path / f"before-restore-{stamp}"
+            names = [name for name in os.listdir(path) if name != self.staged[path].name]
+            for name in sorted(names):
+                move(path / name, kept / name)
+        else:
+            kept = path.with_name(f"{path.name}.before-restore-{stamp}")
+            move(path, kept)
+            for suffix in ("-wal", "-shm") if path == self.home.db else ():
+                if os.path.lexists(f"{path}{suffix}"):
+                    move(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
+        self.moved.append(kept)
 
     def clear_away(self) -> None:
         """Remove what was prepared and did not get its name."""
@@ -671,7 +698,7 @@ def _bring_up(home: Home, notes: list[str]) -> str:
 def _in_step(home: Home, sources: list[Source]) -> SyncResult:
     result = SyncResult()
     with contextlib.closing(connect_write(home.db)) as connection, translated(home.db):
-        if wrong := tables.quick_check(connection):
+        if wrong := audit.quick_check(connection):
             raise MemoryFault(f"the index is damaged ({wrong[0]})")
         migrate(connection)
         for source in sources:
@@ -685,6 +712,6 @@ def _in_step(home: Home, sources: list[Source]) -> SyncResult:
                 setattr(result, name, getattr(result, name) + getattr(found, name))
             result.notes += found.notes
         # The ledger of the archive may end before the one that the index had seen.
-        tables.forget_ledger(connection)
+        audit.forget_ledger(connection)
         result.notes += project(connection, home.home / "ledger", cards_changed=True)
     return result

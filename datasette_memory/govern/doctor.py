@@ -15,6 +15,7 @@ from .. import home as homes
 from ..durable import TEMPORARY
 from ..errors import MemoryFault
 from ..home import Home
+from ..index import audit
 from ..index.connection import NoIndex, connect_read, sqlite3, translated
 from ..index.rows import secret_path
 from ..index.schema import SCHEMA_VERSION, missing_triggers
@@ -23,7 +24,7 @@ from ..pending import Pending
 from ..sources import VAULT, configured
 from ..text.tokenise import TOKENIZER_VERSION
 from ..vault.sources import Source, read, scan
-from . import evidence, tables
+from . import evidence
 
 OK, WARNING, ERROR = "ok", "warning", "error"
 
@@ -273,8 +274,8 @@ def _opens(home: Home) -> Iterator[Check]:
         return
     with contextlib.closing(connection), translated(home.db):
         count = connection.execute("select count(*) from cards").fetchone()[0]
-        schema = tables.meta(connection, "schema_version")
-        tokens = tables.meta(connection, "tokenizer_version")
+        schema = audit.meta(connection, "schema_version")
+        tokens = audit.meta(connection, "tokenizer_version")
         lost = missing_triggers(connection)
     if schema != SCHEMA_VERSION or tokens != TOKENIZER_VERSION:
         what = f"{home.db} was built by another version of this program"
@@ -313,10 +314,10 @@ def _age(home: Home) -> Iterator[Check]:
         changed: dict[str, int] = {"new": 0, "changed": 0, "gone": 0}
         to_read = MAX_CHANGED_READ
         for source in _sources_of(home):
-            known = tables.known_files(connection, source.name)
+            known = audit.known_files(connection, source.name)
             with contextlib.suppress(MemoryFault):
                 to_read = _count_changes(source, known, changed, to_read)
-        last = tables.last_import(connection)
+        last = audit.last_import(connection)
     when = f"since {last}" if last else "ever"
     if any(changed.values()):
         counts = ", ".join(f"{count} {what}" for what, count in changed.items() if count)
@@ -358,7 +359,7 @@ def _faulty(home: Home) -> Iterator[Check]:
     with _index(home) as connection:
         if connection is None:
             return
-        count, first = tables.faults(connection, _NAMED)
+        count, first = audit.faults(connection, _NAMED)
     if count:
         named = [f"{source}/{path} ({fault})" for source, path, fault in first]
         yield _odd(
@@ -374,7 +375,7 @@ def _duplicates(home: Home) -> Iterator[Check]:
     with _index(home) as connection:
         if connection is None:
             return
-        found = tables.duplicate_refs(connection, 100)
+        found = audit.duplicate_refs(connection, 100)
     if found:
         named = [
             f"{ref} ({_plural(count, 'card')} of {source}: {first}, {last})"

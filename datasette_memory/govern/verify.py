@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import MemoryFault
+from ..index import audit
 from ..index.connection import (
     Damaged,
     NoIndex,
@@ -30,14 +31,13 @@ from ..index.functions import register
 from ..index.lock import write_lock
 from ..index.migrations import migrate
 from ..index.project import project
-from ..index.rebuild import _set_aside, rebuild
+from ..index.rebuild import rebuild, set_aside
 from ..index.rows import card_row, secret_path
 from ..index.single import unindex_card
 from ..index.sync import Progress, SyncResult, drop_sources, sync
 from ..ledger.writer import FILE_NAME
 from ..vault.card import parse_card
 from ..vault.sources import Source, read, scan
-from . import tables
 from .evidence import faults as evidence_faults
 from .manifest import Manifest, manifest
 
@@ -54,8 +54,10 @@ GHOST = "not in files"
 _UNREAD = "cannot be read"
 _DAMAGE_LINES = 20
 _VALUES = 3
-# How often what differs is looked at, while others write.
+# How often what differs is looked at while others write, and the seconds between: a writer comes
+# from the file to the index in a fraction of them.
 _LOOKS = 6
+_PAUSES = (0.3, 0.7)
 _CHUNK = 1 << 20
 _MAGIC = b"SQLite format 3\0"
 
@@ -151,7 +153,8 @@ class Verification:
              for one in self.left_out], limit,
         )  # fmt: skip
         if self.behind:
-            lines.append(f"{self.behind} events of the ledger wait for the next `memory index`")
+            waiting = "1 event waits" if self.behind == 1 else f"{self.behind} events wait"
+            lines.append(f"{waiting} in the ledger for the next `memory index`")
         return lines + _first(self.notes, limit)
 
 
@@ -173,7 +176,7 @@ def verify(
     """Compare the index behind `connection` with one that is made from `sources` and the ledger.
 
     `connection` may be read-only (`connect_read`), and is only read. Others may write meanwhile:
-    what differs is looked at again, and counts when it still does. `deep` also reads and
+    what differs is looked at again, and counts when it still does a second later. `deep` also reads and
     parses each file beside its row, checks every page of the database, and the texts in
     `evidence_folder` by their hashes. Damage is found, not raised; MemoryFault is raised when the
     comparison itself cannot be made.
@@ -206,22 +209,23 @@ def _compared(
         migrate(scratch)
         before: Verification | None = None
         seen = None
-        for _ in range(_LOOKS):
+        for look in range(_LOOKS):
             comparison = _Comparison(connection, scratch, sources, deep)
             changed = comparison.read_files(progress)
             with _noting_damage(db_path, comparison.found):
-                version = tables.data_version(connection)
-                with tables.snapshot(connection), tables.as_bytes(connection):
+                version = audit.data_version(connection)
+                with audit.snapshot(connection), audit.as_bytes(connection):
                     comparison.read_ledger(ledger, folder / "ledger")
                     comparison.compare()
             found = comparison.found
             if before is not None:
                 _keep_lasting(found, before)
-            quiet = seen == version and not changed
-            if found.damage or not found.differences or (before is not None and quiet):
+            quiet = look >= len(_PAUSES) and seen == version and not changed
+            if found.damage or not found.differences or quiet:
                 break
-            # Somebody may have been in the midst of writing a card and its row: look again.
+            # Somebody may be in the midst of writing a card and its row: look again.
             before, seen = found, version
+            time.sleep(_PAUSES[min(look, len(_PAUSES) - 1)])
     for path in folder.glob("scratch.db*"):
         path.unlink()
     return found
@@ -259,10 +263,10 @@ class _Comparison:
         self.found = Verification()
         # Sources and files that cannot be read; of a folder all that is below it.
         self.out_sources: set[bytes] = set()
-        self.out_paths: set[tables.Key] = set()
+        self.out_paths: set[audit.Key] = set()
         self.out_folders: dict[bytes, list[bytes]] = {}
         # Cards that only one side has: what hangs on them differs too, and goes without saying.
-        self.lone: set[tables.Key] = set()
+        self.lone: set[audit.Key] = set()
         self.told: set[tuple[str, str, str]] = set()
 
     # The other side
@@ -282,7 +286,7 @@ class _Comparison:
         for report in (report for result in results for report in result.skipped):
             if _UNREAD in report.reason:
                 self._leave_out(report.source, report.path, report.reason)
-        for source, path in tables.unread_files(self.scratch):
+        for source, path in audit.unread_files(self.scratch):
             self._leave_out(source, path, _UNREAD)
         return any(result.changed for result in results)
 
@@ -297,7 +301,7 @@ class _Comparison:
         self.out_paths |= {place, (place[0], secret_path(source, path).encode())}
         self.out_folders.setdefault(place[0], []).append(place[1] + b"/")
 
-    def _is_out(self, key: tables.Key) -> bool:
+    def _is_out(self, key: audit.Key) -> bool:
         source, path = key
         if source in self.out_sources or key in self.out_paths:
             return True
@@ -310,8 +314,8 @@ class _Comparison:
     def read_ledger(self, ledger: Path, copy: Path) -> None:
         """Bring the scratch database in step with the ledger, as far as the index knows it."""
         self.ledger = ledger
-        self.found.behind = _cut_ledger(ledger, copy, tables.marks(self.live))
-        tables.forget_ledger(self.scratch)
+        self.found.behind = _cut_ledger(ledger, copy, audit.marks(self.live))
+        audit.forget_ledger(self.scratch)
         self.found.notes = project(self.scratch, copy, cards_changed=True)
 
     # Comparing
@@ -320,7 +324,7 @@ class _Comparison:
         """Note every difference."""
         lacking = self._compare_schema()
         self._compare_sources()
-        for table, count in tables.orphans(self.live).items():
+        for table, count in audit.orphans(self.live).items():
             self._tell(table, "", "", f"{count} rows belong to no row of another table")
         for table in self._tables():
             if table.name not in lacking:
@@ -328,27 +332,27 @@ class _Comparison:
         if self.deep and "cards" not in lacking:
             self._compare_files()
 
-    def _tables(self) -> list[tables.Table]:
-        return tables.tables(self.scratch)
+    def _tables(self) -> list[audit.Table]:
+        return audit.tables(self.scratch)
 
     def _compare_schema(self) -> set[str]:
         """Note what the database lacks; gives the tables that cannot be compared."""
-        ours, theirs = tables.schema(self.scratch), tables.schema(self.live)
+        ours, theirs = audit.schema(self.scratch), audit.schema(self.live)
         lacking: set[str] = set()
         for (kind, name), sql in sorted(ours.items()):
             if (kind, name) not in theirs:
                 self._tell("schema", "", f"{kind} {name}", MISSING)
                 lacking.add(name)
             elif kind == "table":
-                there = tables.columns(self.live, name)
-                if gone := [c for c in tables.columns(self.scratch, name) if c not in there]:
+                there = audit.columns(self.live, name)
+                if gone := [c for c in audit.columns(self.scratch, name) if c not in there]:
                     self._tell("schema", "", f"table {name}", f"lacks {', '.join(gone)}")
                     lacking.add(name)
             elif kind in ("trigger", "view") and theirs[kind, name] != sql:
                 self._tell("schema", "", f"{kind} {name}", "differs: sql")
         for key in ("schema_version", "tokenizer_version"):
             if "meta" not in lacking:
-                here, there = tables.meta(self.scratch, key), tables.meta(self.live, key)
+                here, there = audit.meta(self.scratch, key), audit.meta(self.live, key)
                 if here != there:
                     self._tell("meta", "", key, f"differs: {there} instead of {here}")
         if "cards" in lacking:
@@ -356,7 +360,7 @@ class _Comparison:
         return lacking
 
     def _compare_sources(self) -> None:
-        ours, theirs = tables.source_rows(self.scratch), tables.source_rows(self.live)
+        ours, theirs = audit.source_rows(self.scratch), audit.source_rows(self.live)
         for name, (*row, files) in ours.items():
             if name not in theirs:
                 self._tell("sources", name, "", MISSING)
@@ -378,7 +382,7 @@ class _Comparison:
     def _has_unread(self, source: str) -> bool:
         return any(one.source == source for one in self.found.left_out)
 
-    def _compare_table(self, table: tables.Table) -> None:
+    def _compare_table(self, table: audit.Table) -> None:
         compare = self._many if table.many else self._one
         for key, ours, theirs in self._pairs(table):
             if table.name == "cards":
@@ -392,21 +396,21 @@ class _Comparison:
         if table.name == "card_stats":
             self._forgive_newer_counts(table)
 
-    def _pairs(self, table: tables.Table) -> Iterator[tuple[tables.Key, list, list]]:
+    def _pairs(self, table: audit.Table) -> Iterator[tuple[audit.Key, list, list]]:
         """The rows that are not the same, and of `cards` all; of what can be read."""
         every = table.name == "cards"
-        with tables.as_bytes(self.scratch):
-            for key, ours, theirs in tables.merged(
-                tables.groups(self.scratch, table), tables.groups(self.live, table)
+        with audit.as_bytes(self.scratch):
+            for key, ours, theirs in audit.merged(
+                audit.groups(self.scratch, table), audit.groups(self.live, table)
             ):
                 if (every or ours != theirs) and not self._is_out(key):
                     yield key, ours, theirs
 
-    def _note_lone(self, key: tables.Key) -> None:
+    def _note_lone(self, key: audit.Key) -> None:
         if len(self.lone) < 100 * LISTED:
             self.lone.add(key)
 
-    def _one(self, table: tables.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
+    def _one(self, table: audit.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
         if ours == theirs:
             return None
         if not theirs:
@@ -422,7 +426,7 @@ class _Comparison:
             names.append(f"{len(theirs)} rows")
         return f"differs: {', '.join(names)}" if names else None
 
-    def _many(self, table: tables.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
+    def _many(self, table: audit.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
         if table.name == "links":
             ours, theirs = self._targets_that_can_be_told(ours, theirs)
         here, there = Counter(ours), Counter(theirs)
@@ -441,7 +445,7 @@ class _Comparison:
 
         return plain(ours), plain(theirs)
 
-    def _forgive_newer_counts(self, table: tables.Table) -> None:
+    def _forgive_newer_counts(self, table: audit.Table) -> None:
         """Counts of the index may be ahead of the events that it holds: reads are counted at once."""
         told = [one for one in self.found.differences if one.table == table.name]
         if not told or not self.found.behind:
@@ -470,12 +474,12 @@ class _Comparison:
         secret = card.sensitivity == "secret"
         kept = secret_path(source.name, file.path) if secret else file.path
         sha256 = hashlib.sha256(data).hexdigest().encode()
-        if tables.file_hash(self.live, source.name, kept) != sha256:
+        if audit.file_hash(self.live, source.name, kept) != sha256:
             self._tell("files", source.name, kept, "differs: sha256")
         key = source.name.encode(), file.path.encode()
         expected = card_row(card, 0, source.name, file.path, file.mtime_ns)
         del expected["id"]
-        there = tables.row(self.live, key, tuple(expected))
+        there = audit.row(self.live, key, tuple(expected))
         if secret or there is None:
             if bool(there) == secret:
                 self._tell("cards", source.name, file.path, GHOST if secret else MISSING)
@@ -510,7 +514,7 @@ def _shown(value: object) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def _values(table: tables.Table, rows: list[tuple]) -> str:
+def _values(table: audit.Table, rows: list[tuple]) -> str:
     if table.name == "names":
         return f"{len(rows)} of the names that it answers to"
     shown = []
@@ -558,13 +562,13 @@ def _check_database(
     path = folder / "copy.db"
     try:
         with _noting_damage(db_path, found):
-            with tables.snapshot(connection):
-                tables.copy(connection, path)
+            with audit.snapshot(connection):
+                audit.copy(connection, path)
             with contextlib.closing(connect_write(path)) as copied:
                 register(copied)
                 if deep:
-                    found.damage += tables.integrity_check(copied)
-                if not found.damage and not tables.full_text_is_in_step(copied, exactly=deep):
+                    found.damage += audit.integrity_check(copied)
+                if not found.damage and not audit.full_text_is_in_step(copied, exactly=deep):
                     found.differences.append(
                         Difference("cards_fts", "", "", "differs: the tokens of the cards")
                     )
@@ -690,7 +694,7 @@ class _Repair:
         except OSError:
             return
         if head and not head.startswith(_MAGIC) and b"\0" in head:
-            kept = _set_aside(self.db_path)
+            kept = set_aside(self.db_path)
             self.steps.append(f"the file was no database any more, and was kept as {kept.name}")
 
     def mend(self, found: Verification) -> None:
@@ -702,29 +706,29 @@ class _Repair:
             with translated(self.db_path):
                 migrate(connection)
                 if any(one.path.startswith("trigger ") for one in told if one.table == "schema"):
-                    tables.renew_triggers(connection)
+                    audit.renew_triggers(connection)
                     self.steps.append("the triggers were made anew")
-                if tables.orphans(connection):
-                    tables.remove_orphans(connection)
+                if audit.orphans(connection):
+                    audit.remove_orphans(connection)
                     self.steps.append("rows that belong to no card were taken out")
                 self._read_again(connection, keys)
                 events = any(one.table == "events" for one in told)
                 if events or found.more:
-                    tables.forget_ledger(connection)
+                    audit.forget_ledger(connection)
                     self.steps.append("the ledger was read anew")
                 project(connection, self.ledger, cards_changed=True)
-                if tables.renew_full_text(connection):
+                if audit.renew_full_text(connection):
                     self.steps.append("the full text was built again")
 
     def _read_again(self, connection, keys: list[tuple[str, str]] | None) -> None:
-        tables.forget_files(connection, keys)
+        audit.forget_files(connection, keys)
         result = SyncResult()
         # Of a source that is missing the others know nothing.
         with contextlib.suppress(MemoryFault):
             result = sync(connection, self.sources, self.progress)
-        gone = len(tables.ghosts(connection))
+        gone = len(audit.ghosts(connection))
         drop_sources(connection, {source.name for source in self.sources}, result)
-        for source, path in tables.ghosts(connection):
+        for source, path in audit.ghosts(connection):
             unindex_card(connection, source, path)
         if count := result.added + result.updated + result.moved:
             self.steps.append(f"read again: {count} file{'' if count == 1 else 's'}")
@@ -742,13 +746,13 @@ class _Repair:
                 raise
             for source in self.sources:
                 scan(source)
-            kept = _set_aside(self.db_path)
+            kept = set_aside(self.db_path)
             notes = rebuild(self.db_path, self.sources, self.progress).notes
             notes.append(f"the damaged index was kept as {kept.name}")
         with contextlib.closing(connect_write(self.db_path)) as connection:
             with translated(self.db_path):
                 migrate(connection)
-                tables.forget_ledger(connection)
+                audit.forget_ledger(connection)
                 project(connection, self.ledger, cards_changed=True)
                 if finish:
                     finish(connection)

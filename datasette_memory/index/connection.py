@@ -5,6 +5,7 @@ import errno
 import importlib
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,10 +96,8 @@ def connect_write(path: Path, page_size: int = PAGE_SIZE) -> "sqlite3.Connection
         connection = sqlite3.connect(path, timeout=WRITE_TIMEOUT, isolation_level=None)
         with _closed_on_error(connection):
             connection.execute(f"pragma page_size = {page_size}")
-            # WAL lets readers go on while an import writes. The timeout is set before it,
-            # because the change of mode needs a lock itself.
-            mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
-            if mode == "wal":
+            # WAL lets readers go on while an import writes.
+            if _journal_mode(connection, "wal") == "wal":
                 connection.execute("pragma synchronous = normal")
             connection.execute("pragma foreign_keys = on")
             # What a card held before it was changed, or became secret, must not be read out of
@@ -128,7 +127,7 @@ def translated(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         raise fault(error, path) from error
     except OSError as error:
         raise MemoryFault(
@@ -148,8 +147,13 @@ def fault(error: Exception, path: Path) -> MemoryFault:
             f"{path} is not a database",
             "name another file with --db, or move this one away if it once was the index",
         )
-    if code == _SQLITE_CORRUPT or any(
-        word in text for word in ("malformed", "corrupt", "not a database")
+    # A damaged schema may make SQLite say things that are no text.
+    if (
+        isinstance(error, UnicodeError)
+        or code == _SQLITE_CORRUPT
+        or any(
+            word in text for word in ("malformed", "corrupt", "unsupported file", "not a database")
+        )
     ):
         return Damaged(
             f"the index {path} is damaged ({text})",
@@ -214,6 +218,22 @@ def _was_database(path: Path) -> bool:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
+
+
+def _journal_mode(connection: "sqlite3.Connection", mode: str) -> str:
+    """Change the journal's mode; gives the one that there is then.
+
+    Where two programs do it at once, SQLite tells one of them without waiting that the database
+    is locked.
+    """
+    deadline = time.monotonic() + WRITE_TIMEOUT
+    while True:
+        try:
+            return connection.execute(f"pragma journal_mode = {mode}").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -49,18 +49,11 @@ def last(connection, prefix: str) -> int:
     return int(get_meta(connection, _key(prefix)) or 0)
 
 
-def take(connection, prefix: str) -> str:
-    """The next reference with this prefix, and nobody gets it again. Runs in the caller's
-    transaction."""
-    ref = following(connection, prefix)
-    keep(connection, [ref])
-    return ref
-
-
 def following(connection, prefix: str, used: Iterable[str] = ()) -> str:
-    """What `take` would give, if `used` were taken already; nothing is written.
+    """The next free reference with this prefix; `used` are taken already. Nothing is written: the
+    caller holds the lock of the vault until a card has it.
 
-    A reference that a card of any source has is passed over: it would mean two cards.
+    One that a card of any source has is passed over: it would mean two cards.
     """
     number = max(last(connection, prefix), highest(prefix, used)) + 1
     while connection.execute(

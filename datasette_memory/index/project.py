@@ -20,7 +20,7 @@ from .links import link_keys, resolve
 from .rows import INSERT_LINK, as_json, secret_path
 from .schema import get_meta, set_meta
 
-_MARKS = "ledger_marks"
+MARKS = "ledger_marks"
 
 # The secret cards when the events were taken in, hashed.
 _SECRET = "ledger_secret"
@@ -36,7 +36,7 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
 
     `cards_changed` says that cards came, went or moved, and what hangs on both is due anyway.
     """
-    reading = merge(ledger, json.loads(get_meta(connection, _MARKS) or "{}"))
+    reading = merge(ledger, json.loads(get_meta(connection, MARKS) or "{}"))
     events = list(reading)
     secret = _secret_cards(connection)
     restarted = bool(reading.restarted) or get_meta(connection, _SECRET) != secret
@@ -57,7 +57,7 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
                     for event, position in _without_secrets(connection, events)
                 ],
             )
-            set_meta(connection, _MARKS, json.dumps(reading.positions(), sort_keys=True))
+            set_meta(connection, MARKS, json.dumps(reading.positions(), sort_keys=True))
             set_meta(connection, _SECRET, secret)
             _derive(connection)
     return [f"{fault.file}:{fault.line}: {fault.reason}" for fault in reading.faults]

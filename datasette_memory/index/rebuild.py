@@ -91,7 +91,7 @@ def _survey(path: Path) -> tuple[int, list[tuple[str, str, str]]]:
 
 
 def _refuse_tables(path: Path, added: Iterable[tuple[str, str, str]]) -> None:
-    if tables := sorted(name for type, name, _ in added if type == "table"):
+    if tables := sorted(str(name) for type, name, _ in added if type == "table"):
         named = ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else "")
         raise MemoryFault(
             f"{path} also holds tables that a rebuild would drop: {named}",
@@ -132,7 +132,7 @@ def _swap_in(new, path: Path, result: SyncResult) -> None:
             _copy(new, old)
             return
     except Damaged:
-        kept = _set_aside(path)
+        kept = set_aside(path)
     result.notes.append(f"the damaged index was kept as {kept.name}")
     with translated(path), contextlib.closing(connect_write(path)) as old:
         _copy(new, old)
@@ -152,7 +152,7 @@ def _copy(new, old) -> None:
     old.execute("pragma wal_checkpoint(truncate)")
 
 
-def _set_aside(path: Path) -> Path:
+def set_aside(path: Path) -> Path:
     """Rename a damaged database to the first free `NAME.damaged`, `NAME.damaged-2`, ..."""
     number = 1
     while True:

@@ -40,8 +40,6 @@ def index_card(
                 # FTS5 keeps the words of a deleted row until it merges.
                 merge_now(connection)
             id = None
-            # No table holds its reference, and yet nobody may get it again.
-            numbers.keep(connection, [card.ref] if card.ref else [])
         else:
             if id is None:
                 id = connection.execute("select coalesce(max(id), 0) + 1 from cards").fetchone()[0]
@@ -49,15 +47,16 @@ def index_card(
         _write_file(connection, card, id, source, path, data, mtime_ns)
         affected = [number for number in (id, row and row[0]) if number is not None]
         resolve_around(connection, affected, {*old_keys, *_keys(connection, id)})
+        if card.ref:
+            # No table holds that of a secret card, and yet nobody may get it again.
+            numbers.keep(connection, [card.ref])
         _finish(connection, ends)
     if hidden:
         connection.execute("pragma wal_checkpoint(truncate)")
     return id
 
 
-def unindex_card(
-    connection, source: str, path: str, ends: dict[str, int] | None = None
-) -> None:
+def unindex_card(connection, source: str, path: str, ends: dict[str, int] | None = None) -> None:
     """Take the card at `path` out of the index. `ends` as for `index_card`."""
     with transaction(connection):
         row = connection.execute(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from datasette_memory.evidence.store import EvidenceStore
+from datasette_memory.govern import verify as verify_module
 from datasette_memory.govern.verify import Verification, verify
 from datasette_memory.home import Home, resolve
 from datasette_memory.index.connection import connect_read, connect_write, sqlite3
@@ -69,6 +70,12 @@ NOTES = {
     "sub/second.md": "# Second\n\nRefers to [[D_0001]].\n",
 }
 """A source of somebody else: two cards."""
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    """Nobody else writes in most tests, so that nobody has to be waited for."""
+    monkeypatch.setattr(verify_module, "_PAUSES", (0.0,))
 
 
 @dataclass

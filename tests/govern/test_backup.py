@@ -530,6 +530,27 @@ def test_a_home_that_is_a_link_stays_one(full):
     assert (full.root / "link/vault/17-Notes/bare.md").is_file()
 
 
+def test_a_home_that_is_a_disk_of_its_own(full, monkeypatch):
+    # As in a container: it cannot be renamed, and what is beside it is on another disk.
+    backup(full.home, full.root / "kept")
+    home = fresh(full)
+    home.home.mkdir()
+    before = home.home.stat().st_ino
+    monkeypatch.setattr(backups.os.path, "ismount", lambda path: Path(path) == home.home)
+    restore(full.root / "kept", home)
+    assert truth(home.home) == truth(full.home.home)
+    assert sorted(os.listdir(full.root)) == ["fresh", "home", "kept", "notes"]
+    old = tree(home.home)
+    with pytest.raises(MemoryFault, match="is not empty"):
+        restore(full.root / "kept", home)
+    done = restore(full.root / "kept", home, force=True)
+    (aside,) = map(Path, done.moved_aside)
+    assert aside.parent == home.home
+    assert tree(aside) == old
+    assert home.home.stat().st_ino == before
+    assert not [name for name in os.listdir(home.home) if name.startswith(".tmp")]
+
+
 def test_vault_and_index_go_where_an_option_says(full):
     backup(full.home, full.root / "kept.tar.gz")
     home = resolve(
@@ -1082,6 +1103,41 @@ def test_an_archive_that_changes_while_it_is_read_is_refused(full, monkeypatch):
 
     monkeypatch.setattr(backups, "inspect", inspect)
     refused(full, full.root / "kept", "was changed while it was read")
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_an_archive_that_gains_or_loses_a_file_while_it_is_read_is_refused(full, monkeypatch, more):
+    backup(full.home, full.root / "kept")
+    real = backups.inspect
+
+    def inspect(path, packed=None):
+        found = real(path, packed)
+        if more:
+            (path / "vault/more.md").write_text("# More\n")
+        else:
+            (path / "vault/17-Notes/bare.md").unlink()
+        return found
+
+    monkeypatch.setattr(backups, "inspect", inspect)
+    refused(full, full.root / "kept", "was changed while it was read")
+
+
+def test_two_names_that_are_one_to_a_disk_are_told(full, monkeypatch):
+    (full.vault / "a.md").write_text("one")
+    (full.vault / "A.md").write_text("two")
+    if len(list(full.vault.glob("[aA].md"))) == 1:
+        return  # Nobody can have both here.
+    real = archives.Sink
+
+    def folding(path):
+        path = Path(path)
+        return real(path.with_name("a.md") if path.name == "A.md" else path)
+
+    monkeypatch.setattr(archives, "Sink", folding)
+    monkeypatch.setattr(archives.os, "utime", lambda path, ns: None)
+    with pytest.raises(MemoryFault, match="'vault/a.md' for the name of another file"):
+        backup(full.home, full.root / "kept")
+    assert not (full.root / "kept").exists()
 
 
 def test_reports_are_objects_for_every_surface(full):

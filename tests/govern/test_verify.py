@@ -11,8 +11,9 @@ import textwrap
 import pytest
 
 from datasette_memory.errors import MemoryFault
-from datasette_memory.govern import tables
+from datasette_memory.govern import verify as verify_module
 from datasette_memory.govern.verify import Difference, Verification, repair
+from datasette_memory.index import audit
 from datasette_memory.index.connection import Damaged, NoIndex, connect_read, connect_write
 from datasette_memory.index.functions import register
 from datasette_memory.index.schema import is_in_step
@@ -379,7 +380,7 @@ def test_events_that_the_index_has_not_seen_yet_are_no_difference(place):
     found = place.verify()
     assert found.ok
     assert found.behind == 2
-    assert "2 events of the ledger wait" in found.lines()[1]
+    assert found.lines()[1] == "2 events wait in the ledger for the next `memory index`"
     # Reads may be counted at once, before their events are taken in.
     place.sql(
         "insert into card_stats (card_id, reads, last_read) select id, 2, "
@@ -428,7 +429,8 @@ def test_events_that_are_not_in_the_ledger_are_named_by_their_id(place, told):
 # Others at work
 
 
-def test_writing_goes_on_meanwhile(place):
+def test_writing_goes_on_meanwhile(place, monkeypatch):
+    monkeypatch.setattr(verify_module, "_PAUSES", (0.3, 0.7))
     writer = textwrap.dedent(
         """
         import sys
@@ -512,7 +514,7 @@ def test_what_the_check_of_fts5_overlooks_is_found_deep(tmp_path):
         row, block = connection.execute(
             "select id, block from cards_fts_data order by length(block) desc limit 1"
         ).fetchone()
-        tokens = tables._all_tokens(connection)
+        tokens = audit._all_tokens(connection)
         overlooked = None
         for at in range(4, len(block)):
             for bit in range(8):
@@ -522,15 +524,15 @@ def test_what_the_check_of_fts5_overlooks_is_found_deep(tmp_path):
                     connection.execute(
                         "update cards_fts_data set block = ? where id = ?", (changed, row)
                     )
-                    if is_in_step(connection) and tables._all_tokens(connection) != tokens:
+                    if is_in_step(connection) and audit._all_tokens(connection) != tokens:
                         overlooked = changed
                 if connection.in_transaction:
                     connection.execute("rollback")
         assert overlooked, "FTS5 finds them all now: the exact comparison can go"
         connection.execute("update cards_fts_data set block = ? where id = ?", (overlooked, row))
         register(connection)
-        assert tables.full_text_is_in_step(connection)
-        assert not tables.full_text_is_in_step(connection, exactly=True)
+        assert audit.full_text_is_in_step(connection)
+        assert not audit.full_text_is_in_step(connection, exactly=True)
 
 
 def test_damage_of_any_kind_is_found_or_without_effect(place, tmp_path):

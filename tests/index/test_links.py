@@ -130,9 +130,7 @@ def test_a_card_of_the_same_source_comes_first(folder, make_folder, index):
     ]
 
 
-def test_between_strange_sources_the_name_decides_and_not_who_came_first(
-    make_folder, make_index
-):
+def test_between_strange_sources_the_name_decides_and_not_who_came_first(make_folder, make_index):
     a, b, c = map(make_folder, "abc")
     a.write("x.md", "# X")
     b.write("x.md", "# X")

@@ -87,9 +87,7 @@ def test_what_cannot_be_made_again_is_told(folder, built):
     built.query("alter table cards add column own text")
     built.query("create index mine on cards (own)")
     result = rebuild(built.path, [folder.source()])
-    assert result.notes == [
-        "the index mine could not be made again: no such column: own"
-    ]
+    assert result.notes == ["the index mine could not be made again: no such column: own"]
 
 
 def test_a_database_with_other_tables_is_refused_and_left_alone(folder, built):

@@ -20,9 +20,7 @@ def one(folder, index):
             migrate(connection)
             if not file.exists():
                 return unindex_card(connection, "notes", path)
-            return index_card(
-                connection, "notes", path, file.read_bytes(), file.stat().st_mtime_ns
-            )
+            return index_card(connection, "notes", path, file.read_bytes(), file.stat().st_mtime_ns)
 
     return put
 

@@ -198,8 +198,8 @@ def test_incremental_equals_fresh(machine):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20,
-            stateful_step_count=15,
+            max_examples=40,
+            stateful_step_count=20,
             derandomize=True,
             deadline=None,
             suppress_health_check=list(HealthCheck),

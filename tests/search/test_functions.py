@@ -22,7 +22,9 @@ def one(connection, sql: str, *values):
 
 def refs(connection, *arguments) -> list[str]:
     marks = ", ".join("?" * len(arguments))
-    return [hit["ref"] for hit in json.loads(one(connection, f"memory_search({marks})", *arguments))]
+    return [
+        hit["ref"] for hit in json.loads(one(connection, f"memory_search({marks})", *arguments))
+    ]
 
 
 def test_memory_search_gives_hits_for_json_each(connection):
@@ -30,9 +32,7 @@ def test_memory_search_gives_hits_for_json_each(connection):
         "select value ->> 'ref', value ->> 'matched', value ->> 'html', cards.title "
         "from json_each(memory_search('备份', 5)) join cards on cards.id = value ->> 'id'"
     ).fetchall()
-    assert rows == [
-        ("F_0001", "all", "网关监听 8765 端口，<b>备份</b>任务在 02:30。", "端口约定")
-    ]
+    assert rows == [("F_0001", "all", "网关监听 8765 端口，<b>备份</b>任务在 02:30。", "端口约定")]
 
 
 def test_html_is_escaped(connection):
@@ -48,7 +48,9 @@ def test_the_limit_may_be_left_out_and_is_clamped(connection):
         assert len(refs(connection, "8765 users getUserById 备份", limit)) == 2
 
 
-@pytest.mark.parametrize("query", [None, 8765, 8765.0, "8765".encode(), "", b"\xff", "\0", -1, 1e300])
+@pytest.mark.parametrize(
+    "query", [None, 8765, 8765.0, "8765".encode(), "", b"\xff", "\0", -1, 1e300]
+)
 def test_a_query_may_be_any_value(query, connection):
     assert isinstance(refs(connection, query, 5), list)
 
@@ -72,7 +74,9 @@ def test_a_database_without_an_index_says_so_and_keeps_the_other_functions():
     assert one(connection, "memory_tokens('阿里云')") == "阿里 里云 云"
     assert one(connection, "memory_match('阿里云 x', 'all')") == '"阿里" AND "里云" AND "x"'
     assert one(connection, "memory_coverage('阿里', '阿里云')") == 0.5
-    assert one(connection, "memory_snippet('a <b> 阿里云', '阿里云')") == "a &lt;b&gt; <b>阿里云</b>"
+    assert (
+        one(connection, "memory_snippet('a <b> 阿里云', '阿里云')") == "a &lt;b&gt; <b>阿里云</b>"
+    )
 
 
 def test_the_tiers_are_visible_in_plain_sql(connection):

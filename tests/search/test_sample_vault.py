@@ -58,7 +58,10 @@ def test_the_first_hit(query, acceptable, searcher):
 @pytest.mark.parametrize(
     "query, acceptable",
     [
-        ("快照", ["08-Mistakes/备份脚本覆盖了前一天的快照", "09-Decisions/备份改为快照加-WAL-归档"]),
+        (
+            "快照",
+            ["08-Mistakes/备份脚本覆盖了前一天的快照", "09-Decisions/备份改为快照加-WAL-归档"],
+        ),
         ("限流", ["09-Decisions/限流改用-Redis-共享令牌桶"]),
     ],
 )

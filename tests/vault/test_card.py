@@ -589,6 +589,8 @@ def test_what_yaml_writes_is_read_back(title, tags, unicode):
 
 
 def test_a_relation_without_a_type_is_left_out_and_said():
-    read = front("relations:\n  - {type: '', target: D_0001}\n  - {type: caused_by, target: X_0002}")
+    read = front(
+        "relations:\n  - {type: '', target: D_0001}\n  - {type: caused_by, target: X_0002}"
+    )
     assert [(one.type, one.target) for one in read.relations] == [("caused_by", "X_0002")]
     assert len(read.faults) == 1 and "type" in read.faults[0]

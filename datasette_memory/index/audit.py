@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from ..index.connection import WRITE_TIMEOUT, sqlite3, transaction
-from ..index.links import resolve
-from ..index.project import _MARKS
-from ..index.schema import (
+from .connection import WRITE_TIMEOUT, sqlite3, transaction
+from .links import resolve
+from .project import MARKS
+from .schema import (
     create_triggers,
     drop_triggers,
     get_meta,
@@ -214,7 +214,7 @@ def unread_files(connection) -> list[tuple[str, str]]:
 
 def marks(connection) -> str | None:
     """How far the ledger is known to the index, as JSON."""
-    found = get_meta(connection, _MARKS)
+    found = get_meta(connection, MARKS)
     return found if found is None else _text(found)
 
 
@@ -305,7 +305,7 @@ def forget_ledger(connection) -> None:
     """Let the next projection read the whole ledger again."""
     with transaction(connection):
         connection.execute("delete from events")
-        connection.execute("delete from meta where key = ?", (_MARKS,))
+        connection.execute("delete from meta where key = ?", (MARKS,))
 
 
 def ghosts(connection) -> list[tuple[str, str]]:
