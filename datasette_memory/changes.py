@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from . import durable
 from .errors import Ambiguous, MemoryFault, NotFound
 from .evidence.store import EvidenceStore
 from .home import Home
@@ -254,7 +255,6 @@ class Changes:
                 change.reason = "another card has this title and another body"
                 change.hint = "update that card, supersede it, or choose another title"
                 return change
-        change.similar = self._similar(title, body) or None
         front["id"] = change.ref = self._number((by_name(kind) or by_name("misc")).prefix)
         if new.raw is not None:
             record = self.evidence.put(
@@ -267,11 +267,14 @@ class Changes:
             change.evidence = record.sha256
         change.version = 1
         text = new_text(front, body + "\n")
-        change.path = self.vault.create(text, kind, title, self._taken())
-        self._record(
-            change, "created", sha256=_sha256(text.encode()), **_mark(new.sensitivity == "secret")
-        )
-        self._index_one(change)
+        taken = self._taken()
+        secret = _mark(new.sensitivity == "secret")
+        with durable.side_by_side():
+            change.path = self.vault.create(text, kind, title, taken)
+            self._record(change, "created", sha256=_sha256(text.encode()), **secret)
+            # Before the card itself is there to be found.
+            change.similar = self._similar(title, body) or None
+            self._index_one(change, text.encode())
         return change
 
     def supersede(
@@ -466,13 +469,14 @@ class Changes:
         """Bring a card back from the trash."""
         change = Change("restored")
         change.path = self.vault.restore(trash_path)
-        card = parse_card(self.vault.read(change.path), change.path)
+        data = self.vault.read(change.path)
+        card = parse_card(data, change.path)
         change.ref, change.version = card.ref, card.version
         secret = card.sensitivity == "secret"
         self._record(
             change, "restored", **({} if secret else {"trash": trash_path}), **_mark(secret)
         )
-        self._index_one(change)
+        self._index_one(change, data)
         return change
 
     # Inside: files
@@ -522,14 +526,15 @@ class Changes:
             origin=change.ref,
             sensitivity=max(levels, key=SENSITIVITIES.index),
         )
-        sha256 = self.vault.replace(path, text, record.sha256)
         if "secret" in levels:
             data = {**data, "secret": new.sensitivity == "secret"}
-        self._record(
-            change, kind, before=record.sha256, version_before=old.version, version=version,
-            sha256=sha256, **data,
-        )  # fmt: skip
-        self._index_one(change)
+        with durable.side_by_side():
+            sha256 = self.vault.replace(path, text, record.sha256)
+            self._record(
+                change, kind, before=record.sha256, version_before=old.version, version=version,
+                sha256=sha256, **data,
+            )  # fmt: skip
+            self._index_one(change, text.encode())
         return change
 
     def _parsed(self, card: Mapping[str, object]) -> Card:
@@ -607,16 +612,14 @@ class Changes:
     def _bring(self, connection: sqlite3.Connection, path: str) -> None:
         """Bring the index in step with one path of the vault."""
         try:
-            data, mtime_ns = self._file(path)
+            data = self.vault.read(path)
+            mtime_ns = (self.vault.root / path).stat().st_mtime_ns
         except NotFound:
             unindex_card(connection, VAULT, path)
         except (MemoryFault, OSError):
             self._complete = False
         else:
             index_card(connection, VAULT, path, data, mtime_ns)
-
-    def _file(self, path: str) -> tuple[bytes, int]:
-        return self.vault.read(path), (self.vault.root / path).stat().st_mtime_ns
 
     def _lose_index(self, error: Exception) -> None:
         """Go on without the index."""
@@ -653,12 +656,12 @@ class Changes:
             raise self._trouble or MemoryFault(f"{self.home.db} cannot be used")
         return self._connection
 
-    def _index_one(self, change: Change) -> None:
+    def _index_one(self, change: Change, data: bytes) -> None:
+        """Put the card that holds `data` now into the index."""
         path = str(change.path)
         with self._following(change):
-            connection = self._index()
-            data, mtime_ns = self._file(path)
-            change.id = index_card(connection, VAULT, path, data, mtime_ns, self._followed())
+            mtime_ns = (self.vault.root / path).stat().st_mtime_ns
+            change.id = index_card(self._index(), VAULT, path, data, mtime_ns, self._followed())
             change.indexed = change.id is not None
             if not change.indexed:
                 change.hint = "a secret card stays out of the index; `memory show` reads its file"
@@ -731,15 +734,16 @@ class Changes:
         key = fold(title)
         if self._connection is None or not self._complete:
             return [one for one in self._files() if fold(one.card.title) == key]
+        # The plus keeps SQLite from walking along all paths of the vault.
         rows = self._connection.execute(
             "select cards.id, cards.path, cards.ref from names "
             "join cards on cards.id = names.card_id "
-            "where names.key = ? and cards.source = ? order by cards.path",
+            "where names.key = ? and +cards.source = ?",
             (hashed_name(title), VAULT),
         ).fetchall()
         rows += [(None, path, None) for path in self._hidden(title)]
         found = []
-        for id, path, ref in rows:
+        for id, path, ref in sorted(rows, key=lambda row: row[1]):
             with contextlib.suppress(NotFound, OSError):
                 card = parse_card(self.vault.read(path), path)
                 if fold(card.title) == key:
@@ -806,7 +810,7 @@ class Changes:
         def taken(key: str) -> bool:
             row = connection.execute(
                 "select 1 from names join cards on cards.id = names.card_id "
-                "where names.key = ? and cards.source = ? limit 1",
+                "where names.key = ? and +cards.source = ? limit 1",
                 (hashed_name(key), VAULT),
             ).fetchone()
             return row is not None
@@ -817,11 +821,13 @@ class Changes:
         """The cards that say nearly the same, with their scores, the most alike first."""
         if self._connection is None:
             return []
-        found = []
-        for ref, path, other_title, other_body in near(self._connection, body, SIMILAR_HITS):
-            score = jaccard(f"{title}\n{body}", f"{other_title}\n{other_body}")
-            if score >= NEAR_DUPLICATE:
-                found.append({"ref": ref, "path": path, "score": round(score, 3)})
+        text = f"{title}\n{body}"
+        found: list[dict[str, object]] = []
+        with contextlib.suppress(sqlite3.Error):
+            for ref, path, other_title, other_body in near(self._connection, text, SIMILAR_HITS):
+                score = jaccard(text, f"{other_title}\n{other_body}")
+                if score >= NEAR_DUPLICATE:
+                    found.append({"ref": ref, "path": path, "score": round(score, 3)})
         return sorted(found, key=lambda one: -one["score"])
 
 

@@ -5,10 +5,12 @@ so that one place can be made to fail. Errors are the operating system's own (`O
 tell the user is the caller's to say.
 """
 
+import _thread
 import contextlib
 import errno
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,7 +90,7 @@ def _write_whole(path: str, data: bytes, exclusive: bool) -> None:
         with contextlib.suppress(OSError):
             system.unlink(temporary)
         raise
-    sync_folder(folder)
+    _wait_for(sync_folder, folder)
 
 
 def append_line(path: Path, line: bytes, *, sync: bool = True) -> None:
@@ -107,7 +109,8 @@ def append_line(path: Path, line: bytes, *, sync: bool = True) -> None:
 
 def _append_line(path: str, line: bytes, sync: bool) -> None:
     descriptor = _open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, descriptor)
         with _locked(descriptor) as alone:
             size = os.fstat(descriptor).st_size
             torn = size > 0 and _byte_at(descriptor, size - 1) != b"\n"
@@ -119,11 +122,72 @@ def _append_line(path: str, line: bytes, sync: bool) -> None:
                         system.truncate(descriptor, size)
                 raise
         if sync:
-            system.fsync(descriptor)
+            stack.pop_all()
+            folder = None if size else os.path.dirname(path) or "."
+            _wait_for(_sync_and_close, descriptor, folder)
+
+
+def _sync_and_close(descriptor: int, folder: str | None) -> None:
+    try:
+        system.fsync(descriptor)
     finally:
         os.close(descriptor)
-    if sync and size == 0:
-        sync_folder(os.path.dirname(path) or ".")
+    if folder is not None:
+        sync_folder(folder)
+
+
+@contextlib.contextmanager
+def side_by_side() -> Iterator[None]:
+    """What writes inside wait for at their end, they wait for at the end of this, together.
+
+    A disk takes as long for two such waits at once as for one, and work can go on meanwhile. What
+    has to reach the disk in a certain order, a file before its name, still does. Raises the
+    OSError of a wait that failed.
+    """
+    if getattr(_waits, "going_on", None) is not None:
+        yield
+        return
+    going_on = _waits.going_on = []
+    try:
+        yield
+    finally:
+        _waits.going_on = None
+        errors = [error for wait in going_on for error in wait()]
+    if errors:
+        raise errors[0]
+
+
+_waits = threading.local()
+
+
+def _wait_for(call: Callable[..., None], *arguments: object) -> None:
+    """Call it; inside `side_by_side` in a thread of its own."""
+    going_on = getattr(_waits, "going_on", None)
+    if going_on is None:
+        return call(*arguments)
+    errors: list[OSError] = []
+    over = _thread.allocate_lock()
+    over.acquire()
+
+    def run() -> None:
+        try:
+            call(*arguments)
+        except OSError as error:
+            errors.append(error)
+        finally:
+            over.release()
+
+    try:
+        # A `threading.Thread` would first wait for its own start.
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # There are too many.
+        return call(*arguments)
+
+    def wait() -> list[OSError]:
+        over.acquire()
+        return errors
+
+    going_on.append(wait)
 
 
 def remove(path: Path) -> None:

@@ -56,7 +56,7 @@ class Writing:
         nothing is `rejected`.
         """
         arguments = {
-            "new": asdict(_new_card(title=title, body=body, relates=relates, **fields)),
+            "new": _new_card(title=title, body=body, relates=relates, **fields),
             "on_conflict": _on_conflict(on_conflict),
             "reject_secrets": reject_secrets,
         }
@@ -78,7 +78,7 @@ class Writing:
         takes; kind and project are those of the old card unless given."""
         arguments = {
             "reference": reference,
-            "new": asdict(_new_card(title=title, body=body, relates=relates, **fields)),
+            "new": _new_card(title=title, body=body, relates=relates, **fields),
             "on_conflict": _on_conflict(on_conflict),
             "reject_secrets": reject_secrets,
         }
@@ -187,8 +187,11 @@ class Writing:
             return self._perform(change, arguments, by)
         except OSError as error:
             reason = f"{error.filename or self.home.vault}: {error.strerror or error}"
+            arguments = arguments | {"by": dict(by or {})}
+            if "new" in arguments:
+                arguments["new"] = asdict(arguments["new"])
             try:
-                kept = self._pending().add(change, arguments | {"by": dict(by or {})}, reason)
+                kept = self._pending().add(change, arguments, reason)
             except OSError as second:
                 raise MemoryFault(
                     f"nothing could be written: {reason}; nor kept for later: "
@@ -213,7 +216,7 @@ class Writing:
         from .index.lock import vault_lock
 
         arguments = dict(arguments)
-        if "new" in arguments:
+        if isinstance(arguments.get("new"), dict):
             arguments["new"] = _new_card(**arguments["new"])
         if change not in _CHANGES:
             raise MemoryFault(f"{change!r} is no change that is known here")

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import threading
 from types import SimpleNamespace
 
 BEFORE, HALFWAY, AFTER = "before", "halfway", "after"
@@ -16,11 +17,14 @@ def armed(system, at: int | None, how: str | int, calls: list[str] | None = None
     half before. `calls` collects the names of the calls.
     """
     calls = [] if calls is None else calls
+    counting = threading.Lock()
 
     def faulty(name, real):
         def call(*arguments, **keywords):
-            calls.append(name)
-            if len(calls) != at:
+            with counting:
+                calls.append(name)
+                number = len(calls)
+            if number != at:
                 return real(*arguments, **keywords)
             if name == "write" and how != BEFORE and how != AFTER:
                 descriptor, data = arguments

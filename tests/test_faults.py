@@ -243,6 +243,10 @@ class Case:
         self.folder = folder
         shutil.copytree(template, folder, dirs_exist_ok=True, symlinks=True)
         self.home = folder / "home"
+        if operation.name == "index":
+            notes = self.home / "vault" / "17-Notes"
+            os.rename(notes / "日志.md", notes / "改名.md")
+            (notes / "新的.md").write_text("# 新的\n\n编辑器里写的一张。\n", "utf-8")
         self.old = homes.cards(self.home)
         self.source = homes.digest(folder / "notes")
 
@@ -337,7 +341,7 @@ def points(calls: list[str]) -> list[tuple[int, str]]:
     """Before each call, halfway through each write, and after the last one."""
     found = [(at, faults.BEFORE) for at in range(1, len(calls) + 1)]
     found += [(at, faults.HALFWAY) for at, name in enumerate(calls, 1) if name == "write"]
-    return sorted([*found, (len(calls), faults.AFTER)])
+    return sorted([*found, *([(len(calls), faults.AFTER)] if calls else [])])
 
 
 def kill_at(server, template, operation, new, number, at, how, deep) -> None:
@@ -420,11 +424,11 @@ def system_calls(log: str) -> Counter:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", [*OPERATIONS, *MORE])
 def test_every_kill_at_a_system_call(server, template, tally, name):
     if not shutil.which("strace"):
         pytest.fail("strace is not installed, so no kill inside SQLite can be tried: install it")
-    operation = OPERATIONS[name]
+    operation = (OPERATIONS | MORE)[name]
     new, _ = whole(server, template, operation)
     with case(template, operation) as one:
         done, log = run_traced(server, one, operation)

@@ -138,7 +138,8 @@ def translated(path: Path) -> Iterator[None]:
 
 def fault(error: Exception, path: Path) -> MemoryFault:
     """The MemoryFault that explains an SQLite error on the index at `path`."""
-    text = str(error)
+    # Of a text that does not decode, the whole text would be told.
+    text = " ".join(str(error).partition(" with text ")[0].split())
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
@@ -152,7 +153,14 @@ def fault(error: Exception, path: Path) -> MemoryFault:
         isinstance(error, UnicodeError)
         or code == _SQLITE_CORRUPT
         or any(
-            word in text for word in ("malformed", "corrupt", "unsupported file", "not a database")
+            word in text
+            for word in (
+                "malformed",
+                "corrupt",
+                "unsupported file",
+                "not a database",
+                "decode to UTF-8",
+            )
         )
     ):
         return Damaged(

@@ -134,7 +134,8 @@ def _swap_in(new, path: Path, result: SyncResult) -> None:
     except Damaged:
         kept = set_aside(path)
     result.notes.append(f"the damaged index was kept as {kept.name}")
-    with translated(path), contextlib.closing(connect_write(path)) as old:
+    page_size = new.execute("pragma page_size").fetchone()[0]
+    with translated(path), contextlib.closing(connect_write(path, page_size)) as old:
         _copy(new, old)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import threading
 
 import pytest
 
@@ -270,7 +271,8 @@ def test_a_transaction_is_all_or_nothing(built):
         ("disk I/O error", "the disk failed", MemoryFault),
         ("table tags already exists", "holds something else", MemoryFault),
         ("no such column: x", "was built by another version", MemoryFault),
-        ("something new", "something new", MemoryFault),
+        ("Could not decode to UTF-8 column 'body' with text 'a\nb", "column 'body')", Damaged),
+        ("something\nnew", "something new", MemoryFault),
     ],
 )
 def test_every_error_of_sqlite_has_its_line(text, part, kind, place):
@@ -324,3 +326,24 @@ def test_a_lock_that_cannot_be_made(public_place, as_nobody):
     with pytest.raises(MemoryFault) as caught:
         as_nobody(lock)
     says(caught, "cannot be written: Permission denied")
+
+
+def test_many_may_make_the_same_index_at_once(place):
+    """SQLite refuses some of those who change a new file to WAL at the same moment."""
+    for number in range(40):
+        path, faults = place / f"{number}.db", []
+        start = threading.Barrier(8)
+
+        def make(path=path, faults=faults, start=start):
+            start.wait()
+            try:
+                connect_write(path).close()
+            except MemoryFault as error:
+                faults.append(error)
+
+        threads = [threading.Thread(target=make) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []

@@ -171,6 +171,21 @@ def test_a_damaged_index_is_kept_and_replaced(damage, folder, built):
     assert left_behind(built) == {"memory.db.damaged", "memory.db.damaged-2"}
 
 
+def test_so_is_one_with_other_pages(folder, index):
+    for number in range(60):
+        folder.write(f"{number}.md", f"# Card {number}\n\nwillow {number} " + "filler text " * 40)
+    with contextlib.closing(connect_write(index.path, page_size=4096)):
+        pass
+    index.sync(folder)
+    assert index.query("pragma page_size") == [(4096,)]
+    # Its end alone, so that the tables can still be listed.
+    data = index.path.read_bytes()
+    index.path.write_bytes(data[:-40960] + b"\x55" * 40960)
+    rebuild(index.path, [folder.source()])
+    index.check()
+    assert left_behind(index) == {"memory.db.damaged"}
+
+
 def test_a_full_text_part_that_is_out_of_step_is_mended(folder, built):
     built.query("insert into cards_fts (cards_fts) values ('delete-all')")
     assert built.titles('"willow"') == []
