@@ -101,7 +101,7 @@ class Memory(Writing, Keeping):
             if not result.hits and read.count(connection) == 0:
                 return replace(result, notice="The index holds no card.")
         if not result.hits and not secret:
-            self._tell("gap", by, query=" ".join(query.split())[:200])
+            self._tell("gap", by, query=_without_secrets(" ".join(query.split())[:200]))
         return result
 
     def show(
@@ -274,7 +274,14 @@ class Memory(Writing, Keeping):
                 self._follow_ledger(connection, result)
 
         self._tidy()
-        return self._sync(plan, finish, rebuild, progress, waiting)
+        try:
+            return self._sync(plan, finish, rebuild, progress, waiting)
+        except Damaged:
+            if rebuild:
+                raise
+            result = self._sync(plan, finish, True, progress, waiting)
+            result.notes.insert(0, "the index was damaged, and was built anew from the files")
+            return result
 
     def import_paths(
         self,
@@ -402,7 +409,10 @@ class Memory(Writing, Keeping):
         path = str(card["path"])
         old = parse_card(text.encode(), path)
         row = card_row(old, int(str(card["id"])), str(card["source"]), path, 0)
-        return card | _decoded(row) | {"superseded_by": old.superseded_by}
+        relations = [
+            {"type": one.type, "target": one.target, "title": None} for one in old.relations
+        ]
+        return card | _decoded(row) | {"superseded_by": old.superseded_by, "relations": relations}
 
     def _edges_then(self, connection, moment: datetime, card: Mapping[str, object]) -> list:
         """The links between cards as they were at `moment`. Raises NotFound when `card` was not
@@ -469,6 +479,25 @@ class Memory(Writing, Keeping):
                 return []
             raise
 
+    def _while_nobody_changes_cards(self) -> contextlib.AbstractContextManager:
+        if self._is_own() and self.home.vault.is_dir():
+            return self._alone(self._sweep)
+        return contextlib.nullcontext()
+
+    def _on_moved(self):
+        """What records that a card moved, so that its reads stay with it; of the home alone."""
+        if not self._is_own():
+            return None
+        from .ledger.writer import Ledger
+
+        ledger = Ledger(self.home.home / "ledger")
+
+        def record(source: str, old_path: str, path: str, ref: str | None) -> None:
+            with contextlib.suppress(OSError, ValueError):
+                ledger.append("moved", ref=ref, source=source, path=path, old_path=old_path)
+
+        return record
+
     def _follow_ledger(self, connection, result) -> None:
         """What the ledger, the evidence and the trash add to the index of the home."""
         from .changes import trashed_refs
@@ -518,11 +547,15 @@ class Memory(Writing, Keeping):
             clear_away(self.db)
             if rebuild:
                 return build_anew(
-                    self.db, sources, progress, lambda new, result: finish(new, sources, result)
+                    self.db,
+                    sources,
+                    progress,
+                    lambda new, result: finish(new, sources, result),
+                    self._while_nobody_changes_cards,
                 )
             with contextlib.closing(connect_write(self.db)) as connection:
                 migrate(connection)
-                result = sync(connection, sources, progress)
+                result = sync(connection, sources, progress, self._on_moved())
                 finish(connection, sources, result)
                 return result
 
@@ -531,6 +564,13 @@ def _decoded(row: dict[str, object]) -> dict[str, object]:
     """A row of `cards` with its JSON columns as what they hold."""
     columns = ("tags", "keywords", "aliases", "refs", "extra")
     return row | {column: json.loads(str(row[column])) for column in columns}
+
+
+def _without_secrets(text: str) -> str:
+    """A query as the ledger may keep it: what looks like a credential is masked."""
+    from .text.secrets import find_personal, find_secrets, mask
+
+    return mask(mask(text, find_secrets(text)), find_personal(text))
 
 
 def _day(as_of: str | None) -> datetime | None:

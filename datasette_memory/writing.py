@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from .home import Home
 
 if TYPE_CHECKING:
     from .changes import Change, NewCard
+    from .index.lock import Turn
     from .pending import Pending, Replay
 
 #: What `update` may change beside the body.
@@ -31,6 +32,7 @@ class Writing:
     """
 
     home: Home
+    _turn: Turn | None = None
 
     def index(self, **options: Any):
         """See `Memory.index`."""
@@ -213,7 +215,6 @@ class Writing:
         from . import durable
         from .changes import Changes
         from .index.connection import sqlite3
-        from .index.lock import vault_lock
 
         arguments = dict(arguments)
         if isinstance(arguments.get("new"), dict):
@@ -224,7 +225,7 @@ class Writing:
         durable.make_folder(home)
         # An import that was cut short holds no lock and leaves no mark; the folder is a small one.
         durable.sweep(home)
-        with vault_lock(home, self._recover) as turn:
+        with self._alone(self._recover) as turn:
             durable.make_folder(self.home.vault)
             changes = Changes(self.home, by or {}, self._follow_vault, queued, turn.whole)
             try:
@@ -277,6 +278,22 @@ class Writing:
 
         kept = self.__dict__.setdefault("_kept_open", KeptOpen())
         kept.keep(self.home.db)
+
+    @contextlib.contextmanager
+    def _alone(self, clean: Callable[[], bool]) -> Iterator[Turn]:
+        """Keep others from changing cards; within a change it is so already. `clean` is called
+        first when an earlier change was cut short."""
+        from .index.lock import vault_lock
+
+        if self._turn is not None:
+            yield self._turn
+            return
+        with vault_lock(self.home.home, clean) as turn:
+            self._turn = turn
+            try:
+                yield turn
+            finally:
+                self._turn = None
 
     def _tidy(self) -> None:
         """What `index` does first: sweep, unless a change is going on just now."""

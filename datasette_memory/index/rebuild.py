@@ -32,10 +32,13 @@ def rebuild(
     sources: Iterable[Source],
     progress: Progress | None = None,
     finish: Callable[[object, SyncResult], None] | None = None,
+    alone: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
 ) -> SyncResult:
     """Build the index at `path` from `sources` alone, and swap it in.
 
-    `finish(connection, result)` is called on the new index before anybody sees it. Readers see
+    `finish(connection, result)` is called on the new index before anybody sees it. `alone()` keeps
+    others from changing cards: only the last step is made in it, with what was changed during
+    the first. Readers see
     the old index until the new one is complete; programs that have it open go on with the new
     one. What no file holds is carried over: `card_stats`, and views, indexes and triggers that
     somebody added. A damaged database is set aside under another name. The caller holds the write
@@ -53,11 +56,15 @@ def rebuild(
             added = [entry for entry in schema if entry[1] not in ours]
             _refuse_tables(path, added)
             result = sync(new, sources, progress)
-            _carry_over(new, path, added, result)
-            if finish:
-                finish(new, result)
-            new.execute("pragma wal_checkpoint(truncate)")
-            _swap_in(new, path, result)
+            with alone():
+                # The new index takes the place of the old one, and of what was written into that
+                # since the files were looked at.
+                result.take(sync(new, sources))
+                _carry_over(new, path, added, result)
+                if finish:
+                    finish(new, result)
+                new.execute("pragma wal_checkpoint(truncate)")
+                _swap_in(new, path, result)
     finally:
         clear_away(path)
     return result

@@ -71,6 +71,12 @@ class SyncResult:
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    def take(self, other: "SyncResult") -> None:
+        """Count what another sync of the same sources did after this one."""
+        for name in ("added", "updated", "moved", "removed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.faults += other.faults
+
     @property
     def changed(self) -> bool:
         """Whether any row of `cards` is another than before."""
@@ -135,12 +141,22 @@ class _Read:
 Progress = Callable[[int, int], None]
 
 
-def sync(connection, sources: Iterable[Source], progress: Progress | None = None) -> SyncResult:
+Moved = Callable[[str, str, str, str | None], None]
+"""Told of a card that moved: source, path before, path now, its own reference."""
+
+
+def sync(
+    connection,
+    sources: Iterable[Source],
+    progress: Progress | None = None,
+    on_moved: Moved | None = None,
+) -> SyncResult:
     """Bring the index behind `connection` in step with `sources`; other sources stay as they are.
 
     `connection` has the present schema (`migrations.migrate`). Each batch is a transaction of its
     own, so that an interrupted sync leaves a whole index, and the next one goes on from there.
-    `progress` is called with files done and files to do. A source that is missing, or that is
+    `progress` is called with files done and files to do, `on_moved` before a move is committed,
+    so that nothing which knows a card by its path loses it. A source that is missing, or that is
     suddenly empty, keeps its cards and gets a note. Raises MemoryFault, when all else is done,
     for one that is missing and never had any.
     """
@@ -150,7 +166,7 @@ def sync(connection, sources: Iterable[Source], progress: Progress | None = None
     faults = []
     for source in sources:
         try:
-            _sync_source(db, source, result, progress)
+            _sync_source(db, source, result, progress, on_moved)
         except MemoryFault as fault:
             faults.append(fault)
     # Also what an interrupted sync has left to do.
@@ -172,7 +188,11 @@ def sync(connection, sources: Iterable[Source], progress: Progress | None = None
 
 
 def _sync_source(
-    db: Database, source: Source, result: SyncResult, progress: Progress | None
+    db: Database,
+    source: Source,
+    result: SyncResult,
+    progress: Progress | None,
+    on_moved: Moved | None,
 ) -> None:
     known = {
         path: _Known(*rest)
@@ -221,7 +241,7 @@ def _sync_source(
     if len(to_read) > MANY_FILES:
         with transaction(db.conn):
             merge_later(db.conn)
-    batches = _Batches(db, source, missing, scanned_ns, result)
+    batches = _Batches(db, source, missing, scanned_ns, result, on_moved)
     done = 0
     if progress and to_read:
         progress(0, len(to_read))
@@ -284,12 +304,14 @@ class _Batches:
         missing: dict[str, _Known],
         scanned_ns: int,
         result: SyncResult,
+        on_moved: Moved | None,
     ) -> None:
         self.db = db
         self.source = source
         self.missing = missing
         self.scanned_ns = scanned_ns
         self.result = result
+        self.on_moved = on_moved
         # Where what is missing may turn up again: by its content, or by its ref.
         self.by_hash: dict[str, list[str]] = {}
         paths = {row.card_id: path for path, row in missing.items() if row.card_id is not None}
@@ -337,6 +359,10 @@ class _Batches:
             else:
                 if read.moved:
                     counts.moved += 1
+                    if self.on_moved:
+                        self.on_moved(
+                            self.source.name, str(read.key), read.stat.path, read.card.ref
+                        )
                 elif id is None:
                     counts.added += 1
                 else:
