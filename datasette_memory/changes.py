@@ -23,7 +23,7 @@ from .index import numbers, read, seen
 from .index.connection import connect_write, fault, sqlite3, transaction
 from .index.links import fold, hashed_name
 from .index.near import near
-from .index.rows import secret_path
+from .index.rows import file_time, secret_path
 from .index.schema import is_current
 from .index.single import index_card, unindex_card
 from .ledger.events import cleaned
@@ -300,6 +300,10 @@ class Changes:
         if change.status != "created":
             return change
         change.status, change.supersedes = "superseded", target
+        if old["superseded_by"]:
+            change.warnings.append(
+                f"{target} was replaced before, by {old['superseded_by']}, which stays as it is"
+            )
         # The new card says it too, and that is enough for the index.
         if ours:
             try:
@@ -417,6 +421,8 @@ class Changes:
             # A link to a card that is gone has to go too, under the name that it has.
             if not remove:
                 raise
+        if target == card["ref"] and not remove:
+            raise MemoryFault(f"{target} cannot be linked with itself", "name another card")
         if card["source"] != VAULT:
             return self._link_foreign(kind, card, type, target)
         relations = [
@@ -503,7 +509,11 @@ class Changes:
         version = old.version
         if bump:
             version += 1
-            text = updated_text(text, {"version": version, "updated": _now()})
+            counted = {"version": version, "updated": _now()}
+            if not (old.created or old.updated):
+                # Until now the time of the file stood for it, and that changes with the file.
+                counted["created"] = file_time((self.vault.root / path).stat().st_mtime_ns)
+            text = updated_text(text, counted)
         _readable(text, old.faults)
         return self._replace(card, before, text, version, kind, data)
 

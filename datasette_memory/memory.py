@@ -277,11 +277,12 @@ class Memory(Writing, Keeping):
         try:
             return self._sync(plan, finish, rebuild, progress, waiting)
         except Damaged:
-            if rebuild:
+            # The sources of another index are known to that index alone.
+            if rebuild or not self._is_own():
                 raise
-            result = self._sync(plan, finish, True, progress, waiting)
-            result.notes.insert(0, "the index was damaged, and was built anew from the files")
-            return result
+        result = self.index(rebuild=True, progress=progress, waiting=waiting)
+        result.notes.insert(0, "the index was damaged, and was built anew from the files")
+        return result
 
     def import_paths(
         self,

@@ -111,7 +111,13 @@ def _real(root: str) -> str:
 
 
 def _refuse_nested(root: str, sources: Iterable[Source]) -> None:
+    """A card that belonged to two sources would be found twice, and answer to no reference."""
     for source in sources:
+        if Path(_real(source.root)).is_relative_to(root):
+            raise MemoryFault(
+                f"{root} holds the source {source.name!r} ({source.root})",
+                "import the folders beside that one by themselves, or take it out of config.json",
+            )
         if Path(root).is_relative_to(_real(source.root)):
             raise MemoryFault(
                 f"{root} is part of the source {source.name!r} ({source.root})",
@@ -120,14 +126,19 @@ def _refuse_nested(root: str, sources: Iterable[Source]) -> None:
 
 
 def _free_name(root: Path, taken: set[str]) -> str:
-    """A short name made of the last part of a path: letters, digits, `-`, `_` and `.`."""
-    text = unicodedata.normalize("NFC", root.stem if is_markdown(root.name) else root.name)
-    base = re.sub(r"[^\w.-]+", "-", text).strip("-.") or "source"
-    name, number = base, 1
-    while name in taken:
-        number += 1
-        name = f"{base}-{number}"
-    return name
+    """A short name made of the end of a path: letters, digits, `-`, `_` and `.`.
+
+    The last part; with the part before it where that is taken; with a number in the last resort.
+    """
+    last = root.stem if is_markdown(root.name) else root.name
+    base = _plain_name(last) or "source"
+    names = [base, _plain_name(f"{root.parent.name}-{last}")]
+    names += [f"{base}-{number}" for number in range(2, len(taken) + 3)]
+    return next(name for name in names if name and name not in taken)
+
+
+def _plain_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", text)).strip("-.")
 
 
 def record(home: Home, sources: Sequence[Source]) -> None:

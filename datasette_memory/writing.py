@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -32,10 +33,15 @@ class Writing:
     """
 
     home: Home
-    _turn: Turn | None = None
+    # Whose turn it is to change cards, and the thread that has it.
+    _turn: tuple[int, Turn] | None = None
 
     def index(self, **options: Any):
         """See `Memory.index`."""
+        raise NotImplementedError
+
+    def _on_moved(self):
+        """See `Memory`."""
         raise NotImplementedError
 
     def capture(
@@ -252,7 +258,8 @@ class Writing:
             with write_lock(db, patience=FOLLOW_PATIENCE), translated(db):
                 with contextlib.closing(connect_write(db)) as connection:
                     migrate(connection)
-                    sync(connection, [Source(VAULT, str(self.home.vault))])
+                    vault = Source(VAULT, str(self.home.vault))
+                    sync(connection, [vault], on_moved=self._on_moved())
         except MemoryFault:
             return False
         return True
@@ -285,11 +292,12 @@ class Writing:
         first when an earlier change was cut short."""
         from .index.lock import vault_lock
 
-        if self._turn is not None:
-            yield self._turn
+        mine = self._turn
+        if mine is not None and mine[0] == threading.get_ident():
+            yield mine[1]
             return
         with vault_lock(self.home.home, clean) as turn:
-            self._turn = turn
+            self._turn = threading.get_ident(), turn
             try:
                 yield turn
             finally:

@@ -102,7 +102,7 @@ def index_command(settings, rebuild, quiet):
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @click.option(
     "-n", "--limit", metavar="NUMBER", type=int, default=5, show_default=True,
-    help="Hits at the most, 1 to 20.",
+    help="Hits at the most; below 1 is 1, above 20 is 20.",
 )  # fmt: skip
 @click.option("--kind", metavar="KIND", help="Only cards of this kind: decision, mistake, ...")
 @click.option("--source", metavar="NAME", help="Only cards of this source.")

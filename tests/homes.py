@@ -82,8 +82,9 @@ def field(data: bytes, name: str) -> str | None:
 
 
 def ids(home: Path) -> list[str]:
-    """The references of all cards, those in the trash too."""
-    return [str(field(data, "id")) for data in (*cards(home).values(), *trash(home).values())]
+    """The references of all cards that have one, those in the trash too."""
+    found = [field(data, "id") for data in (*cards(home).values(), *trash(home).values())]
+    return [ref for ref in found if ref]
 
 
 def events(home: Path, *kinds: str) -> list[dict]:

@@ -771,8 +771,8 @@ def test_restore_where_the_name_is_taken(memory, home):
     memory.show("N_0002")
     assert memory.restore(gone).path == "17-Notes/站点-2.md"
     # Reads belong to the card, wherever it lies.
-    for memory in (memory, _built_anew(home)):
-        memory.index()
+    for again in (memory, _built_anew(home)):
+        again.index()
         reads = homes.query(
             home / "memory.db", "select ref, reads from card_stats join cards on id = card_id"
         )
@@ -880,14 +880,14 @@ def test_a_source_is_never_touched(memory, home, source):
     memory.index()
     assert homes.digest(source) == before
 
-    for memory in (memory, _built_anew(home)):
-        assert memory.show("K_0002").card["superseded_by"] == change.ref
-        assert {card["ref"] for card in memory.related("N_0001")["cards"]} == {"K_0001"}
+    for again in (memory, _built_anew(home)):
+        assert again.show("K_0002").card["superseded_by"] == change.ref
+        assert {card["ref"] for card in again.related("N_0001")["cards"]} == {"K_0001"}
     assert memory.unlink("K_0001", "refers_to", "N_0001").status == "unlinked"
     with pytest.raises(MemoryFault):
         memory.unlink("K_0002", "caused_by", "K_0001")
-    for memory in (memory, _built_anew(home)):
-        assert memory.related("N_0001")["cards"] == []
+    for again in (memory, _built_anew(home)):
+        assert again.related("N_0001")["cards"] == []
     assert homes.digest(source) == before
 
 
@@ -1000,15 +1000,15 @@ def test_a_clock_set_backwards(clock, memory, home, source):
     assert [version for version in versions if version] == [1, 2, 3]
     # One file of the month for all: none may stand before an older one.
     assert [path.name[:7] for path in sorted((home / "ledger").glob("*.jsonl"))] == ["2026-03"]
-    for memory in (memory, _built_anew(home)):
-        assert memory.related(ref)["cards"] == []
+    for again in (memory, _built_anew(home)):
+        assert again.related(ref)["cards"] == []
         assert homes.query(
             home / "memory.db",
             "select reads from card_stats join cards on id = card_id where ref = ?", ref,
         ) == [(2,)]  # fmt: skip
         # The text of a moment is that before the first change that came after it.
-        assert memory.show(ref, as_of="2026-03-10").window.text == f"{BODY} 三\n"
-        assert memory.show(ref, as_of="2026-03-21").window.text == f"{BODY} 四\n"
+        assert again.show(ref, as_of="2026-03-10").window.text == f"{BODY} 三\n"
+        assert again.show(ref, as_of="2026-03-21").window.text == f"{BODY} 四\n"
     # The queue keeps its order as well: see test_pending.py.
 
 
@@ -1050,8 +1050,8 @@ def test_a_secret_card_can_be_changed_and_forgotten(memory, home):
     memory.restore(gone.trash_path)
     memory.update("N_0001", sensitivity="private")
     memory.index()
-    for memory in (memory, _built_anew(home)):
-        assert memory.show("N_0001").card["path"] == "17-Notes/金库密码本.md"
+    for again in (memory, _built_anew(home)):
+        assert again.show("N_0001").card["path"] == "17-Notes/金库密码本.md"
 
 
 # References

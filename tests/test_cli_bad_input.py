@@ -172,7 +172,7 @@ def test_a_file_that_is_no_database(home, source, command):
 def test_a_truncated_database(home, source, command, size):
     os.truncate(home / "memory.db", size)
     before = contents(home)
-    if size > 100 and command == WRITE["rebuild"]:
+    if size > 100 and command in (WRITE["rebuild"], WRITE["index"]):
         result = run(words(command, home))
         assert result.returncode == 0
         assert "63 added" in result.stdout

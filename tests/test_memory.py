@@ -522,7 +522,7 @@ def test_a_killed_rebuild_is_cleared_away_by_the_next_command(memory):
     assert not litter.exists()
 
 
-def test_a_damaged_index_is_told_and_mended_by_a_rebuild(memory):
+def test_a_damaged_index_is_told_and_mended_by_index(memory):
     memory.show("F_0001")
     os.truncate(memory.db, memory.db.stat().st_size // 2)
     damaged = memory.db.read_bytes()
@@ -531,15 +531,17 @@ def test_a_damaged_index_is_told_and_mended_by_a_rebuild(memory):
         lambda: memory.show("Port rule"),
         memory.stats,
         memory.count,
-        memory.index,
         lambda: memory.import_paths([str(memory.home.vault)]),
     ):
         with pytest.raises(MemoryFault) as caught:
             call()
         assert "is damaged" in caught.value.error and "--rebuild" in caught.value.hint
         assert memory.db.read_bytes() == damaged
-    result = memory.index(rebuild=True)
-    assert result.notes == ["the damaged index was kept as memory.db.damaged"]
+    result = memory.index()
+    assert result.notes == [
+        "the index was damaged, and was built anew from the files",
+        "the damaged index was kept as memory.db.damaged",
+    ]
     assert memory.count() == 6
     assert reads(memory) == [("F_0001", 1)]
 
@@ -627,3 +629,66 @@ def test_a_search_sees_one_state_of_the_index(memory, home, monkeypatch):
     monkeypatch.setattr(SQLiteSearcher, "_hit", meanwhile)
     assert {found.ref for found in memory.search("8765").hits} == {"F_0001", "D_0002"}
     assert memory.search("8765").hits == ()
+
+
+def test_a_capture_beside_a_rebuild_is_not_lost(tmp_path, monkeypatch):
+    """What was answered `indexed` while the new index was being made is in the new one too."""
+    from datasette_memory.index import rebuild as rebuilding
+    from datasette_memory.memory import Memory
+
+    memory = Memory(str(tmp_path / "home"))
+    memory.capture("before", "a card that was there before the rebuild began")
+    sync, done = rebuilding.sync, []
+
+    def sync_and_be_overtaken(*arguments, **options):
+        result = sync(*arguments, **options)
+        if not done:
+            done.append(Memory(str(tmp_path / "home")).capture("meanwhile", "okapi words " * 3))
+        return result
+
+    monkeypatch.setattr(rebuilding, "sync", sync_and_be_overtaken)
+    memory.index(rebuild=True)
+    assert done[0].indexed
+    assert [hit.ref for hit in memory.search("okapi").hits] == [done[0].ref]
+    assert memory.capture("meanwhile", "okapi words " * 3).status == "unchanged"
+
+
+def test_a_damaged_index_is_built_anew_by_index(tmp_path):
+    from datasette_memory.memory import Memory
+
+    memory = Memory(str(tmp_path / "home"))
+    memory.capture("kept", "the words of an okapi that must not be lost")
+    memory.__dict__.pop("_kept_open", None)
+    with memory.db.open("r+b") as file:
+        file.truncate(5000)
+    for suffix in ("-wal", "-shm"):
+        memory.db.with_name(memory.db.name + suffix).unlink(missing_ok=True)
+    result = Memory(str(tmp_path / "home")).index()
+    assert "built anew" in result.notes[0]
+    assert [hit.title for hit in Memory(str(tmp_path / "home")).search("okapi").hits] == ["kept"]
+
+
+def test_a_credential_that_was_searched_for_is_not_kept(tmp_path):
+    from datasette_memory.memory import Memory
+
+    memory = Memory(str(tmp_path / "home"))
+    memory.capture("a card", "a card with nothing of the kind in it")
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert not memory.search(token).hits
+    told = "".join(path.read_text() for path in (tmp_path / "home" / "ledger").glob("*.jsonl"))
+    assert '"kind":"gap"' in told and token not in told
+
+
+def test_an_update_keeps_when_a_note_without_frontmatter_was_written(tmp_path):
+    import os
+
+    from datasette_memory.memory import Memory
+
+    note = tmp_path / "home" / "vault" / "old.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# Old note\n\nThis was written years ago and is kept.\n")
+    os.utime(note, (1588636800, 1588636800))  # 2020-05-05T00:00:00Z, as `date -u -d` says
+    memory = Memory(str(tmp_path / "home"))
+    memory.index()
+    memory.update("old.md", tags=["q"])
+    assert memory.show("old.md").card["created"] == "2020-05-05T00:00:00+00:00"

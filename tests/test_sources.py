@@ -57,7 +57,7 @@ def test_configured_sources(place, home):
     assert found == [
         Source("a", "/abs/a", ("*.tmp.md",), 9),
         Source("笔记", str(place / "home" / "rel" / "笔记")),
-        Source("笔记-2", str(place / "笔记")),
+        Source(f"{place.name}-笔记", str(place / "笔记")),
         Source("x-y", os.path.expanduser("~/x y")),
         Source("README", str(place / "home" / "README.md")),
     ]
@@ -103,7 +103,7 @@ def chosen(place, *paths, known=(), **options) -> dict[str, str]:
 
 def test_new_sources_are_called_after_their_folders(place):
     a, b, c = folders(place, "notes", "other/notes", "#% 工作")
-    assert chosen(place, a, b, c) == {"notes": str(a), "notes-2": str(b), "工作": str(c)}
+    assert chosen(place, a, b, c) == {"notes": str(a), "other-notes": str(b), "工作": str(c)}
     (place / "one.md").write_text("x")
     assert chosen(place, place / "one.md") == {"one": str(place / "one.md")}
     assert chosen(place, a, name="mine") == {"mine": str(a)}
@@ -132,7 +132,7 @@ def test_the_vault_is_the_vault(place):
     with pytest.raises(MemoryFault, match="is already the source 'vault'"):
         chosen(place, vault, name="mine")
     (other,) = folders(place, "other/vault")
-    assert chosen(place, other) == {"vault-2": str(other)}
+    assert chosen(place, other) == {"other-vault": str(other)}
     with pytest.raises(MemoryFault, match="'vault' is already the name of"):
         chosen(place, other, name="vault")
 
@@ -247,3 +247,11 @@ def test_a_limit_that_is_the_default_again_is_recorded(home):
     config = home({"sources": [{"name": "a", "path": "/a", "max_bytes": 5}]})
     record(config, [Source("a", "/a", (), DEFAULT_MAX_BYTES)])
     assert configured(resolve(str(config.home)))[0].max_bytes == DEFAULT_MAX_BYTES
+
+
+def test_a_folder_around_a_source_is_refused(place):
+    """Its cards would be found twice, and their references would mean two cards each."""
+    (inner,) = folders(place, "notes/inner")
+    known = [Source("inner", str(inner))]
+    with pytest.raises(MemoryFault, match="holds the source 'inner'"):
+        choose([place / "notes"], known, place / "vault")

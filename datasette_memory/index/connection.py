@@ -60,7 +60,7 @@ def connect_read(path: Path) -> "sqlite3.Connection":
 def connect_any(path: Path) -> "sqlite3.Connection":
     """The same for a database that need not hold an index."""
     check_place(path)
-    if not path.exists():
+    if not path.exists() or path.stat().st_size == 0:
         raise NoIndex(
             f"there is no index at {path}",
             "build it with `memory index`, or import a folder with `memory-import FOLDER`",

@@ -98,9 +98,7 @@ def m001_initial(db: Database) -> None:
     for column in ("ref", "kind", "project", "updated"):
         cards.create_index([column])
     db.execute("create index idx_cards_title on cards (title collate nocase)")
-    db.execute(
-        "create index idx_cards_superseded on cards (superseded_by) where superseded_by is not null"
-    )
+    cards.create_index(["superseded_by"])
     # What was found at each path: the ground for the next incremental import, and where a fault
     # is kept. `path` is hashed where the card is secret.
     db.execute(

@@ -205,6 +205,7 @@ def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
         if (source, path) not in places
     }
     links: dict[Place, dict[tuple[str, str], None]] = {}
+    came_from: dict[Place, str] = {}
     for at, t, kind, source, path, data in _in_order(connection, places):
         place, record = (source, path), json.loads(data)
         if kind == "read":
@@ -220,11 +221,17 @@ def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
                 links.get(place, {}).pop(link, None)
         else:
             old, new = _move(kind, path, record)
+            here, there = (source, old), (source, new)
+            if came_from.get(there) == old and here not in counts and here not in links:
+                # Told twice, by a sync that was cut short and the one after it.
+                continue
+            came_from[there] = old
+            came_from.pop(here, None)
             for state in (counts, links):
-                gone = state.pop((source, old), None)
-                state.pop((source, new), None)
+                gone = state.pop(here, None)
+                state.pop(there, None)
                 if gone is not None:
-                    state[source, new] = gone
+                    state[there] = gone
     return (
         [(*place, *count) for place, count in counts.items()],
         {place: list(found) for place, found in links.items()},

@@ -12,6 +12,7 @@ from ..errors import MemoryFault
 from ..vault.card import Card, parse_card
 from ..vault.sources import FileStat, Source, scan
 from ..vault.sources import read as read_file
+from . import numbers
 from .connection import transaction
 from .links import card_names, resolve
 from .rows import INSERT_LINK, card_row, file_time, link_rows, secret_path, tag_rows, upsert_sql
@@ -119,6 +120,10 @@ class _Known:
     def is_secret(self) -> bool:
         return self.card_id is None and self.sha256 is not None
 
+    def is_same(self, other: "_Known") -> bool:
+        """Whether nobody has indexed the file between the two."""
+        return (self.sha256, self.card_id) == (other.sha256, other.card_id)
+
 
 @dataclass(slots=True)
 class _Read:
@@ -194,15 +199,7 @@ def _sync_source(
     progress: Progress | None,
     on_moved: Moved | None,
 ) -> None:
-    known = {
-        path: _Known(*rest)
-        for path, *rest in db.execute(
-            "select files.path, mtime_ns, size, "
-            "iif(cards.id is null and files.path not like 'sha256:%', null, sha256), cards.id "
-            "from files left join cards on cards.id = files.card_id where files.source = ?",
-            [source.name],
-        )
-    }
+    known = _rows(db, "files.source = ?", source.name)
     scanned_ns = time.time_ns()
     try:
         files, skipped = scan(source)
@@ -251,6 +248,19 @@ def _sync_source(
         if progress:
             progress(done, len(to_read))
     batches.remove_missing()
+
+
+def _rows(db: Database, where: str, *parameters: str) -> dict[str, _Known]:
+    """Rows of `files` by their path."""
+    return {
+        path: _Known(*rest)
+        for path, *rest in db.execute(
+            "select files.path, mtime_ns, size, "
+            "iif(cards.id is null and files.path not like 'sha256:%', null, sha256), cards.id "
+            f"from files left join cards on cards.id = files.card_id where {where}",
+            parameters,
+        )
+    }
 
 
 def _is_empty(source: Source) -> bool:
@@ -337,9 +347,12 @@ class _Batches:
         self.result.faults += counts.faults
 
     def _write(self, batch: list[_Read], counts: SyncResult) -> None:
+        whole, batch = batch, self._not_overtaken(batch)
+        counts.unchanged += len(whole) - len(batch)
         ids = self._ids(batch)
         cards: list[tuple[_Read, int]] = []
         gone: list[int] = []
+        secret_refs: list[str] = []
         files: list[dict[str, object]] = []
         for read in batch:
             id = read.known.card_id if read.known else None
@@ -356,6 +369,8 @@ class _Batches:
                 if id is not None:
                     gone.append(id)
                 id = None
+                if read.card.ref and self.source.name == "vault":
+                    secret_refs.append(read.card.ref)
             else:
                 if read.moved:
                     counts.moved += 1
@@ -375,10 +390,36 @@ class _Batches:
         self._write_cards(cards, gone)
         keys = [read.key for read, row in zip(batch, files) if read.key != row["path"]]
         self._write_files(files, [key for key in keys if key is not None])
+        # No table has these references, and yet no new card may get one.
+        numbers.keep(self.db.conn, secret_refs)
         if gone:
             # FTS5 keeps the words of a deleted row until it merges.
             merge_later(self.db.conn)
         counts.removed += len(gone)
+
+    def _not_overtaken(self, batch: list[_Read]) -> list[_Read]:
+        """The batch without what somebody else has put into the index since the sync began, one
+        card at a time: what he read is newer. The next sync looks at it."""
+        hashed = {read.stat.path: secret_path(self.source.name, read.stat.path) for read in batch}
+        paths = {path for read in batch for path in (read.key, read.stat.path) if path}
+        now = self._now(paths | set(hashed.values()))
+
+        def overtaken(read: _Read) -> bool:
+            row = now.get(read.stat.path) or now.get(hashed[read.stat.path])
+            if read.known is None or read.moved:
+                if row is not None and row.sha256 != read.sha256:
+                    return True
+            if read.known is None:
+                return False
+            before = now.get(str(read.key))
+            return before is None or not before.is_same(read.known)
+
+        return [read for read in batch if not overtaken(read)]
+
+    def _now(self, paths: Iterable[str]) -> dict[str, _Known]:
+        """Rows of `files` as they are within this transaction."""
+        where = "files.source = ? and files.path in (select value from json_each(?))"
+        return _rows(self.db, where, self.source.name, json.dumps(list(paths)))
 
     def _ids(self, batch: list[_Read]) -> dict[str, int]:
         """The row id for each path of a batch: the one that it has, else a new one.
@@ -408,10 +449,14 @@ class _Batches:
         """Take out the cards of the files that are gone."""
         if not self.missing:
             return
-        gone = [row.card_id for row in self.missing.values() if row.card_id is not None]
         with transaction(self.db.conn):
+            now = self._now(self.missing)
+            paths = [
+                path for path, row in self.missing.items() if path in now and now[path].is_same(row)
+            ]
+            gone = [id for path in paths if (id := self.missing[path].card_id) is not None]
             self._write_cards([], gone)
-            self._write_files([], list(self.missing))
+            self._write_files([], paths)
         self.result.removed += len(gone)
 
     def _find_move(self, read: _Read) -> None:
