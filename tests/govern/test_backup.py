@@ -664,8 +664,9 @@ def test_an_archive_with_a_flipped_bit_is_refused_or_the_same(full):
             same += 1
         except MemoryFault as error:
             assert "cannot be used" in str(error)
-    # The time, the flags for speed and the system in the head of a packed file mean nothing.
-    assert same <= 8
+    # The time, the flags for speed and the system in the head of a packed file mean nothing, and a
+    # few bits of its stream stand for nothing that is unpacked; any other flip has to be seen.
+    assert same < len(places) // 10
 
 
 @pytest.mark.parametrize("number", range(3))
