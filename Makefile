@@ -9,10 +9,10 @@ STABLE := datasette==0.65.5
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
-.PHONY: help test demo lint docs bench clean
+.PHONY: help test test-faults demo lint docs bench clean
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 # $(call environment,FOLDER,DATASETTE): a fresh virtual environment with this project in it, editable.
 # pip builds in isolation, as it does by itself: the setuptools that Debian's venv seeds is too old to share.
@@ -42,6 +42,9 @@ test: .venv/.installed .venv-1.0/.installed ## Run the tests on both Datasettes 
 	    $$venv/bin/python -m pytest $(PYTEST_ARGS) || status=1; \
 	done; \
 	exit $$status
+
+test-faults: .venv/.installed ## Kill at every point, fill the disk, let a crowd in (minutes)
+	.venv/bin/python -m pytest -m faults
 
 demo: export MEMORY_AGENT_HOME := $(CURDIR)/demo
 demo: .venv/.installed ## Index the sample vault, search it, serve it in Datasette (SERVE=0: do not serve; PORT=8765)

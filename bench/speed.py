@@ -2,7 +2,8 @@
 
 Machines differ and are shared, so what counts is the ratio, not the seconds. The raw cost of an
 import is one loop of INSERTs of ready tokens into the same FTS5 table; that of a search is the
-SQL of the very statements that it runs.
+SQL of the very statements that it runs; that of a capture is a file written, synced and renamed,
+and one such INSERT.
 """
 
 import argparse
@@ -32,7 +33,8 @@ from .corpus import cards, write
 
 _CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
 IMPORT = [sys.executable, "-c", _CLI.format("import_main")]
-HELP = [sys.executable, "-c", _CLI.format("main"), "--help"]
+MEMORY = [sys.executable, "-c", _CLI.format("main")]
+HELP = [*MEMORY, "--help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +256,111 @@ def help_time(times: int = 15) -> Row:
     )
 
 
+class Bare:
+    """What no capture can do without: a file, synced and renamed, and tokens into FTS5."""
+
+    def __init__(self, folder: Path, texts: list[tuple[str, str]]) -> None:
+        self.folder = folder
+        folder.mkdir()
+        rows = [(number, *self._tokens(*text)) for number, text in enumerate(texts)]
+        raw_insert(folder / "raw.db", rows)
+        self.number = len(rows)
+        self.connection = sqlite3.connect(folder / "raw.db", isolation_level=None)
+        register(self.connection)
+        self.connection.execute("pragma synchronous = normal")
+        columns = ", ".join(map(fts_column, FTS_COLUMNS))
+        self.insert = f"insert into cards_fts (rowid, {columns}) values (?, ?, ?, ?, ?)"
+
+    @staticmethod
+    def _tokens(title: str, body: str) -> tuple[str, str, str, str]:
+        return index_text(title), "", "", index_text(body)
+
+    def capture(self, title: str, body: str) -> None:
+        """Write one text, whose tokens are made here as well."""
+        self.number += 1
+        temporary = self.folder / "temporary"
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        os.write(descriptor, body.encode())
+        os.fsync(descriptor)
+        os.close(descriptor)
+        os.rename(temporary, self.folder / f"{self.number}.md")
+        self.connection.execute(self.insert, (self.number, *self._tokens(title, body)))
+
+
+def captures(folder: Path, count: int, rounds: int = 120) -> list[Row]:
+    """A capture into vaults of three sizes, in turn with the bare cost; then as a process."""
+    sizes = sorted({100, min(10_000, count), count})
+    middle, largest = sizes[len(sizes) // 2], sizes[-1]
+    memories: dict[int, Memory] = {}
+    for size in sizes:
+        write(folder / f"home-{size}" / "vault", size)
+        memories[size] = Memory(str(folder / f"home-{size}"))
+        memories[size].index()
+    texts = [(title, text.split("\n---\n", 1)[1]) for _, title, text in cards(middle)]
+    bare = Bare(folder / "bare", texts)
+    new = [
+        (f"{title} {number}", text.split("\n---\n", 1)[1])
+        for number, (_, title, text) in enumerate(cards(rounds + 5, seed=99))
+    ]
+    wall: dict[object, list[float]] = {}
+    cpu: dict[object, list[float]] = {}
+    pick = random.Random(5)
+    for title, body in new:
+        turns: list[tuple[object, Callable]] = [("bare", bare.capture)]
+        turns += [(size, memory.capture) for size, memory in memories.items()]
+        # The disk may still be busy with what came before: by turns with each.
+        pick.shuffle(turns)
+        for name, capture in turns:
+            begun, used = time.perf_counter(), time.process_time()
+            answer = capture(title, body)
+            wall.setdefault(name, []).append(time.perf_counter() - begun)
+            cpu.setdefault(name, []).append(time.process_time() - used)
+            assert answer is None or (answer.status, answer.indexed) == ("created", True), answer
+
+    def p50(times: list[float]) -> float:
+        return statistics.median(times[5:]) * 1000
+
+    ratio = p50(wall[middle]) / p50(wall["bare"])
+    growth = p50(cpu[largest]) / p50(cpu[sizes[0]])
+    return [
+        Row(
+            f"capture into {middle:,} cards",
+            f"p50 {p50(wall[middle]):.1f} ms",
+            "write, fsync, rename and one FTS5 INSERT "
+            f"p50 {p50(wall['bare']):.1f} ms: {ratio:.2f} times",
+            "3 times",
+            ratio <= 3,
+        ),
+        Row(
+            f"the same into {sizes[0]:,} and {largest:,} cards",
+            f"p50 {p50(wall[sizes[0]]):.1f} and {p50(wall[largest]):.1f} ms",
+            f"CPU {p50(cpu[sizes[0]]):.1f} and {p50(cpu[largest]):.1f} ms: {growth:.2f} times",
+            "1.3 times",
+            growth <= 1.3,
+        ),
+        _capture_time(folder / f"home-{middle}"),
+    ]
+
+
+def _capture_time(home: Path, times: int = 15) -> Row:
+    """`memory capture` as a process against the imports that it cannot do without."""
+    base = [sys.executable, "-c", "import click, sqlite3"]
+    pairs = []
+    for number, (_, title, text) in enumerate(cards(times + 1, seed=77)):
+        body = text.split("\n---\n", 1)[1]
+        options = ["--home", str(home), "--title", f"{title} {number}", "--body", body]
+        pairs.append((run([*MEMORY, "capture", *options]).cpu, run(base).cpu))
+    ratio = statistics.median(ours / bare for ours, bare in pairs[1:])
+    ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs[1:]))
+    return Row(
+        "memory capture",
+        f"{ours:.0f} ms CPU",
+        f"import click, sqlite3 {bare:.0f} ms: {ratio:.2f} times",
+        "3 times",
+        ratio <= 3,
+    )
+
+
 def main() -> int:
     """Measure, print the table, and write it as JSON too if asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
@@ -265,6 +372,7 @@ def main() -> int:
         folder = Path(name)
         rows = [*tokenisers(), help_time(), *imports(folder, options.cards)]
         rows.append(searches(folder / "index.db"))
+        rows += captures(folder, options.cards)
     print(f"\nPython {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}\n")
     print("| what | figure | beside | bar | holds |\n|---|---|---|---|---|")
     for row in rows:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import durable
 from .errors import Ambiguous, MemoryFault, NotFound
-from .evidence.store import EvidenceStore
 from .home import Home
 from .index import numbers, read, seen
 from .index.connection import connect_write, fault, sqlite3, transaction
@@ -35,10 +35,12 @@ from .vault.card import DEFAULT_SENSITIVITY, MAX_WORD, SENSITIVITIES, Card, pars
 from .vault.compose import new_text, one_line
 from .vault.kinds import DEFAULT_KIND, KINDS, by_name
 from .vault.names import SUFFIX, file_name, numbered
-from .vault.revise import updated_text
 from .vault.sources import Source, scan
 from .vault.sources import read as read_file
 from .vault.writer import Vault, text_of
+
+if TYPE_CHECKING:
+    from .evidence.store import EvidenceStore
 
 #: A body that says less than this is no memory; see `text.similar.weight`.
 MIN_WEIGHT = 20
@@ -166,7 +168,6 @@ class Changes:
         self.queued = queued
         self.vault = Vault(home.vault)
         self.ledger = Ledger(home.home / "ledger")
-        self.evidence = EvidenceStore(home.home / "evidence")
         #: Whether the ledger holds all that was done.
         self.recorded = True
         self._follow = follow
@@ -178,6 +179,13 @@ class Changes:
         self._whole = whole
         self._ends: dict[str, int] = {}
         self._used: list[str] = []
+
+    @functools.cached_property
+    def evidence(self) -> EvidenceStore:
+        """The earlier texts and the long originals."""
+        from .evidence.store import EvidenceStore
+
+        return EvidenceStore(self.home.home / "evidence")
 
     def __enter__(self) -> Changes:
         try:
@@ -370,6 +378,8 @@ class Changes:
         data = self.vault.read(str(card["path"]))
         old_text = self.evidence.get(str(events[-1]["sha256"]))
         number = parse_card(data, str(card["path"])).version + 1
+        from .vault.revise import updated_text
+
         text = updated_text(old_text, {"version": number, "updated": _now(), "id": card["ref"]})
         return self._replace(card, data, text, number, "updated", {"restores": version})
 
@@ -498,6 +508,8 @@ class Changes:
         **data: Any,
     ) -> Change:
         """Change the frontmatter, the body or both of a card of the vault."""
+        from .vault.revise import updated_text
+
         path = str(card["path"])
         before = self.vault.read(path)
         old = parse_card(before, path)

@@ -1,11 +1,15 @@
 """Memory: the one object that every surface calls."""
 
+# What searching needs is imported where it is used: writing must not pay for it.
+from __future__ import annotations
+
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import home as homes
 from .errors import Ambiguous, MemoryFault, NotFound
@@ -22,13 +26,12 @@ from .index.connection import (
 )
 from .index.schema import get_meta, missing_triggers
 from .keeping import Keeping
-from .search.filters import Filters
-from .search.hits import SearchResult
-from .search.searcher import DEFAULT_LIMIT
-from .search.sqlite import SQLiteSearcher, is_expired
 from .text.tokenise import TOKENIZER_VERSION
 from .text.window import MAX_CHARS, Window, window
 from .writing import Writing
+
+if TYPE_CHECKING:
+    from .search.hits import SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Memory(Writing, Keeping):
         self,
         query: str,
         *,
-        limit: int = DEFAULT_LIMIT,
+        limit: int | None = None,
         kind: str | None = None,
         source: str | None = None,
         project: str | None = None,
@@ -87,11 +90,16 @@ class Memory(Writing, Keeping):
     ) -> SearchResult:
         """The cards that answer `query`, best first; see `search.tiers` for the order.
 
-        `limit` is clamped to 1..20. `superseded` lets replaced cards in. `secret` searches the
-        cards that are kept out of the index, and those alone, by reading their files. `as_of`
-        takes the cards that held on a day, replaced ones too, and ranks them by their present
-        text. A search that finds nothing leaves a gap in the ledger.
+        `limit` is 5 unless given, and clamped to 1..20. `superseded` lets replaced cards in.
+        `secret` searches the cards that are kept out of the index, and those alone, by reading
+        their files. `as_of` takes the cards that held on a day, replaced ones too, and ranks them
+        by their present text. A search that finds nothing leaves a gap in the ledger.
         """
+        from .search.filters import Filters
+        from .search.searcher import DEFAULT_LIMIT
+        from .search.sqlite import SQLiteSearcher
+
+        limit = DEFAULT_LIMIT if limit is None else limit
         moment = _day(as_of)
         filters = Filters(kind, source, project, tuple(tags), since, moment and moment.isoformat())
         with self._secret_index() if secret else self._reading() as connection:
@@ -349,6 +357,8 @@ class Memory(Writing, Keeping):
                 ensure_triggers(connection)
 
     def _find(self, connection, reference: str) -> dict[str, object]:
+        from .search.sqlite import is_expired
+
         ids = read.find_cards(connection, reference, read.roots(connection))
         if not ids:
             raise NotFound(

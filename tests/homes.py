@@ -146,6 +146,16 @@ def contents(db: Path, *names: str) -> dict[str, list]:
         }
 
 
+def tell(request, lines: list[str]) -> None:
+    """Write lines for whoever runs the tests, past what pytest keeps back."""
+    plugins = request.config.pluginmanager
+    reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
+    if reporter and capture:
+        with capture.global_and_fixture_disabled():
+            for line in ("", *lines):
+                reporter.write_line(line)
+
+
 def query(db: Path, sql: str, *parameters) -> list[tuple]:
     with contextlib.closing(sqlite3.connect(db)) as connection:
         return connection.execute(sql, parameters).fetchall()

@@ -205,11 +205,8 @@ def report(request):
     def write(seconds: float, said: list[dict]) -> None:
         counts = Counter(one["do"] for one in said)
         figures = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-        reporter = request.config.pluginmanager.getplugin("terminalreporter")
-        if reporter:
-            reporter.write_line(
-                f"\n{WRITERS} writers, {READERS} readers and an import, {seconds:.0f} s: {figures}"
-            )
+        who = f"{WRITERS} writers, {READERS} readers and an import"
+        homes.tell(request, [f"{who}, {seconds:.0f} s: {figures}"])
 
     return write
 

@@ -1,10 +1,15 @@
 """SQL functions over text: pure and deterministic, so that views and triggers may use them."""
 
-from functools import lru_cache
+# What only a search needs is imported where it is used: writing must not pay for it.
+from __future__ import annotations
 
-from ..text.query import TIERS, Term, expression, parse
-from ..text.snippet import coverage, snippet
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
 from ..text.tokenise import index_text
+
+if TYPE_CHECKING:
+    from ..text.query import Term
 
 
 def register(connection) -> None:
@@ -24,6 +29,8 @@ def memory_tokens(text) -> str:
 
 def memory_match(query, tier) -> str:
     """The FTS5 MATCH expression of a query in a tier, by name (`all`) or number (1 to 4)."""
+    from ..text.query import TIERS, expression
+
     if isinstance(tier, (int, float)) or (isinstance(tier, str) and tier.isdigit()):
         number = int(tier)
         if not 1 <= number <= len(TIERS):
@@ -34,11 +41,15 @@ def memory_match(query, tier) -> str:
 
 def memory_snippet(text, query) -> str:
     """The passage of `text` that answers `query` best: escaped HTML, matches in `<b>`."""
+    from ..text.snippet import snippet
+
     return snippet(as_text(text), _terms(as_text(query))).html()
 
 
 def memory_coverage(text, query) -> float:
     """The share of the terms of `query` that `text` holds, 0..1."""
+    from ..text.snippet import coverage
+
     return coverage([as_text(text)], _terms(as_text(query)))
 
 
@@ -51,4 +62,6 @@ def as_text(value) -> str:
 
 @lru_cache(maxsize=128)
 def _terms(query: str) -> tuple[Term, ...]:
+    from ..text.query import parse
+
     return parse(query)

@@ -18,6 +18,7 @@ as one string, several times faster. Diacritics and English endings are left to 
 import re
 from array import array
 from collections.abc import Iterator
+from functools import cache
 from itertools import filterfalse
 from typing import NamedTuple
 
@@ -42,16 +43,19 @@ _LETTER = rf"[^\W_{_CJK}]"
 _WORD = rf"{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*"
 
 CJK_RUN = re.compile(f"([{_CJK}]+)")
-WORD = re.compile(_WORD)
-TOKEN_RUN = re.compile(f"[{_CJK}]+|{_WORD}")
+# Compiled when they are first asked for, which takes milliseconds: writing a card needs none.
+_LATER = {
+    "WORD": _WORD,
+    "TOKEN_RUN": f"[{_CJK}]+|{_WORD}",
+    # NUL, which no token holds, stands in `index_text` where a run of Chinese was cut out.
+    "WORD_OR_CUT": f"{_WORD}|\x00",
+}
 # Where a camelCase word divides: `getUser` before U, `HTTPServer` before S.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Whether there is such a place at all. It starts at a capital, which most text has few of.
 _ANY_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z])")
 
-# For index_text(). NUL, which no token holds, stands where a run of Chinese was cut out.
 _CUT = "\x00"
-_WORD_OR_CUT = re.compile(f"{_WORD}|{_CUT}")
 # What may belong to a word and is not ASCII: anything but the punctuation and the symbols that
 # are common in notes.
 _OTHER_LETTER = re.compile(
@@ -69,11 +73,23 @@ class Token(NamedTuple):
     end: int
 
 
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_LATER[name])
+
+
+def __getattr__(name: str) -> re.Pattern[str]:
+    """`WORD` and `TOKEN_RUN`, for those who import them."""
+    if name in _LATER:
+        return _pattern(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def tokens(text: str) -> Iterator[Token]:
     """Every token of a document in index order, with offsets in characters of `text`."""
     normal, offsets = normalise_with_offsets(text)
     parts: list[Token] = []
-    for match in TOKEN_RUN.finditer(normal):
+    for match in _pattern("TOKEN_RUN").finditer(normal):
         run, begin, end = match.group(), match.start(), match.end()
         if not CJK_RUN.match(run):
             yield Token(run.casefold(), offsets.start(begin), offsets.end(end))
@@ -112,7 +128,7 @@ def index_text(text: str) -> str:
 def _words(text: str) -> list[str]:
     """The words and the cuts in a text without Chinese."""
     if not text.isascii() and _OTHER_LETTER.search(text):
-        return _WORD_OR_CUT.findall(text)
+        return _pattern("WORD_OR_CUT").findall(text)
     spaced = text.replace(_CUT, f" {_CUT} ").encode("ascii", "replace").translate(_ASCII_WORDS)
     return spaced.decode("ascii").split()
 

@@ -26,10 +26,19 @@ from ..errors import MemoryFault, NotFound
 from .compose import new_text
 from .kinds import DEFAULT_KIND, by_name
 from .names import SUFFIX, file_name, name_key, numbered
-from .revise import updated_text
 from .sources import DEFAULT_MAX_BYTES, is_markdown
 
 __all__ = ["Conflict", "Trashed", "Vault", "new_text", "text_of", "updated_text"]
+
+
+def __getattr__(name: str):
+    # Needed for changes alone, and takes its time.
+    if name == "updated_text":
+        from .revise import updated_text
+
+        return updated_text
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 TRASH = ".trash"
 _STAMP = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{3}")
