@@ -28,17 +28,7 @@ from .kinds import DEFAULT_KIND, by_name
 from .names import SUFFIX, file_name, name_key, numbered
 from .sources import DEFAULT_MAX_BYTES, is_markdown
 
-__all__ = ["Conflict", "Trashed", "Vault", "new_text", "text_of", "updated_text"]
-
-
-def __getattr__(name: str):
-    # Needed for changes alone, and takes its time.
-    if name == "updated_text":
-        from .revise import updated_text
-
-        return updated_text
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+__all__ = ["Conflict", "Trashed", "Vault", "new_text", "text_of"]
 
 TRASH = ".trash"
 _STAMP = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{3}")

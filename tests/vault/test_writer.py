@@ -12,7 +12,8 @@ from datasette_memory import durable
 from datasette_memory.errors import MemoryFault, NotFound
 from datasette_memory.vault.card import parse_card
 from datasette_memory.vault.names import name_key
-from datasette_memory.vault.writer import Conflict, Trashed, Vault, new_text, text_of, updated_text
+from datasette_memory.vault.revise import updated_text
+from datasette_memory.vault.writer import Conflict, Trashed, Vault, new_text, text_of
 
 NFC, NFD = "Andr\u00e9.md", "Andre\u0301.md"
 
