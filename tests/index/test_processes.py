@@ -61,7 +61,11 @@ def test_a_killed_import_leaves_a_whole_index_and_the_next_one_completes_it(
             for number in chance.sample(range(300), 250):
                 write(big, number, f"word{attempt}")
         after = chance.random() * whole * 0.8
-        killed += kill(importer, importer.start(index, big), after)
+        if kill(importer, importer.start(index, big), after):
+            killed += 1
+        else:
+            # It was done before: the time was measured while the machine had more to do.
+            whole *= 0.8
         if index.path.exists() and index.query("select 1 from sqlite_master where name = 'meta'"):
             index.check()
     assert killed >= 5
@@ -83,10 +87,15 @@ def test_a_killed_rebuild_leaves_the_old_index_and_no_litter(big, index, make_im
     shutil.copy(index.path, copy)
     whole = seconds(importer, index.__class__(copy), big, rebuild=True)
     chance = random.Random(11)
-    killed = 0
-    for _ in range(8):
+    killed = tries = 0
+    while killed < 3 and tries < 40:
+        tries += 1
         pid = importer.start(index, big, rebuild=True)
-        killed += kill(importer, pid, chance.random() * whole)
+        if kill(importer, pid, chance.random() * whole):
+            killed += 1
+        else:
+            # It was done before: the time was measured while the machine had more to do.
+            whole *= 0.8
         index.check()
         assert index.contents() == before
     assert killed >= 3
