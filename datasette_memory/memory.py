@@ -511,9 +511,9 @@ class Memory(Writing, Keeping):
 
     def _follow_ledger(self, connection, result) -> None:
         """What the ledger, the evidence and the trash add to the index of the home."""
-        from .changes import trashed_refs
         from .index import numbers
         from .index.project import project, project_evidence
+        from .known import trashed_refs
         from .vault.writer import Vault
 
         ledger = self.home.home / "ledger"

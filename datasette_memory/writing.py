@@ -221,6 +221,7 @@ class Writing:
         from . import durable
         from .changes import Changes
         from .index.connection import sqlite3
+        from .index.kept import KeptOpen
 
         arguments = dict(arguments)
         if isinstance(arguments.get("new"), dict):
@@ -233,25 +234,28 @@ class Writing:
         durable.sweep(home)
         with self._alone(self._recover) as turn:
             durable.make_folder(self.home.vault)
-            changes = Changes(self.home, by or {}, self._follow_vault, queued, turn.whole)
+            kept = self.__dict__.setdefault("_kept_open", KeptOpen())
+            changes = Changes(self.home, by or {}, self._follow_vault, queued, turn.whole, kept)
             try:
                 with changes:
                     return getattr(changes, change)(**arguments)
             except sqlite3.Error as error:
-                raise changes.refusal(error) from error
+                raise changes.known.refusal(error) from error
             finally:
                 turn.whole = turn.whole and changes.recorded
-                self._stay_open()
 
     def _follow_vault(self) -> bool:
         """Bring the index in step with the vault; False when another import does not let us, or
         the index is out of order."""
-        from .index.connection import connect_write, translated
+        from .index import numbers
+        from .index.connection import connect_write, transaction, translated
         from .index.lock import write_lock
         from .index.migrations import migrate
         from .index.sync import sync
+        from .known import trashed_refs
         from .sources import VAULT
         from .vault.sources import Source
+        from .vault.writer import Vault
 
         db = self.home.db
         try:
@@ -260,6 +264,8 @@ class Writing:
                     migrate(connection)
                     vault = Source(VAULT, str(self.home.vault))
                     sync(connection, [vault], on_moved=self._on_moved())
+                    with transaction(connection):
+                        numbers.refresh(connection, trashed_refs(Vault(self.home.vault)))
         except MemoryFault:
             return False
         return True
@@ -278,13 +284,6 @@ class Writing:
             durable.sweep(folder, deep=True)
         durable.sweep(home / "ledger")
         return True
-
-    def _stay_open(self) -> None:
-        """Keep the index open, for the next change."""
-        from .index.kept import KeptOpen
-
-        kept = self.__dict__.setdefault("_kept_open", KeptOpen())
-        kept.keep(self.home.db)
 
     @contextlib.contextmanager
     def _alone(self, clean: Callable[[], bool]) -> Iterator[Turn]:

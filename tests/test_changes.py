@@ -4,6 +4,9 @@ import importlib.util
 import json
 import os
 import re
+import sqlite3
+import subprocess
+import sys
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -294,6 +297,80 @@ def test_an_index_that_breaks_in_the_middle(memory, home):
     assert memory.capture("卡片 7", f"{BODY} 第 7 张。").status == "unchanged"
     memory.index(rebuild=True)
     assert homes.query(db, "select count(*) from cards") == [(31,)]
+
+
+@pytest.fixture
+def busy(home):
+    """Another program holds the index, until it is closed."""
+    connection = sqlite3.connect(home / "memory.db", isolation_level=None, timeout=30)
+    connection.execute("begin immediate")
+    connection.execute("update meta set value = value")
+    yield connection
+    connection.close()
+
+
+def test_an_index_that_is_busy(memory, home, monkeypatch, request):
+    monkeypatch.setattr("datasette_memory.known.INDEX_PATIENCE", 0.1)
+    memory.capture("站点", BODY)
+    busy = request.getfixturevalue("busy")
+    answers = [
+        memory.capture("日志", OTHER),
+        memory.capture("备份", f"{OTHER} 备份"),
+        memory.update("N_0001", body=f"{BODY} 第二版"),
+        memory.forget("N_0001"),
+    ]
+    assert [(one.status, one.ref, one.indexed) for one in answers] == [
+        ("created", "N_0002", False),
+        ("created", "N_0003", False),
+        ("updated", "N_0001", False),
+        ("trashed", "N_0001", False),
+    ]
+    for answer in answers:
+        assert "busy" in answer.warning and "locked" not in answer.warning
+    # What the index does not know yet is known from the files.
+    assert memory.capture("日志", OTHER).status == "unchanged"
+    busy.execute("rollback")
+    # The next change makes up for all of it, without a look at other files.
+    change = memory.capture("以后", f"{BODY} 以后")
+    assert (change.ref, change.indexed, change.warning) == ("N_0004", True, None)
+    found = homes.query(home / "memory.db", "select ref from cards order by ref")
+    assert found == [("N_0002",), ("N_0003",), ("N_0004",)]
+    assert [hit.ref for hit in memory.search("备份").hits] == ["N_0003"]
+
+
+HOLDER = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_first_change_while_an_import_runs(home, monkeypatch):
+    """The index has never seen the vault, and may not look now: the files are read."""
+    monkeypatch.setattr("datasette_memory.writing.FOLLOW_PATIENCE", 0.1)
+    notes = home / "vault" / "17-Notes"
+    notes.mkdir(parents=True)
+    hand = "---\nid: N_0017\ntitle: 手写\n---\n\n手写的一张卡片，不在账本里。\n"
+    (notes / "手写.md").write_text(hand, "utf-8")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(home / ".memory.db.lock")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert holder.stdout.readline() == "held\n"
+        memory = Memory(str(home))
+        assert memory.capture("手写", "手写的一张卡片，不在账本里。").status == "unchanged"
+        change = memory.capture("新的", BODY, relates=[("refers_to", "手写")])
+        assert (change.ref, change.indexed) == ("N_0018", True)
+        assert b"target: N_0017" in homes.cards(home)["17-Notes/新的.md"]
+        assert memory.capture("又一张", OTHER).ref == "N_0019"
+    finally:
+        holder.communicate("\n", timeout=30)
+    memory.index()
+    assert memory.capture("最后", f"{OTHER} 最后").ref == "N_0020"
+    assert memory.show("N_0017").card["title"] == "手写"
 
 
 def test_a_near_duplicate_is_said(surface, home):

@@ -227,6 +227,64 @@ def test_a_crowd_for_a_while(report, tmp_path, heavy):
     report(20, said)
 
 
+def test_an_import_does_not_undo_what_is_changed_meanwhile(monkeypatch):
+    """It has read the file, and another changes the card before it writes what it has read."""
+    from datasette_memory.index import sync as syncing
+
+    real = syncing.read_file
+    with homes.place() as folder:
+        home = folder / "home"
+        memory, other = Memory(str(home)), Memory(str(home))
+        for number in range(3):
+            memory.capture(f"卡 {number}", text(f"first{number}"))
+        path = home / "vault" / "17-Notes" / "卡-1.md"
+        path.write_text(path.read_text("utf-8").replace("first1", "edited"), "utf-8")
+
+        def read(file, source):
+            data = real(file, source)
+            if file.path == "17-Notes/卡-1.md":
+                monkeypatch.setattr(syncing, "read_file", real)
+                other.update("N_0002", body=text("updated"))
+            return data
+
+        monkeypatch.setattr(syncing, "read_file", read)
+        memory.index()
+        assert memory.show("N_0002").window.text == text("updated") + "\n"
+        assert memory.show("N_0002").card["version"] == 2
+        before = homes.contents(home / "memory.db", "cards", "tags", "links")
+        memory.index()
+        assert homes.contents(home / "memory.db", "cards", "tags", "links") == before
+
+
+def test_an_import_does_not_take_out_a_card_that_came_meanwhile(monkeypatch):
+    """A card is forgotten while it looks at the files, and a new one gets the same row."""
+    from datasette_memory.index import sync as syncing
+
+    real = syncing.scan
+    with homes.place() as folder:
+        home = folder / "home"
+        memory, other = Memory(str(home)), Memory(str(home))
+        for number in range(3):
+            memory.capture(f"卡 {number}", text(f"first{number}"))
+
+        def scan(source):
+            monkeypatch.setattr(syncing, "scan", real)
+            path = home / "vault" / "17-Notes" / "卡-2.md"
+            kept = path.read_bytes()
+            path.unlink()
+            found = real(source)
+            path.write_bytes(kept)
+            other.forget("N_0003")
+            assert other.capture("新的", text("new")).id == 3
+            return found
+
+        monkeypatch.setattr(syncing, "scan", scan)
+        memory.index()
+        assert memory.show("N_0004").card["title"] == "新的"
+        found = homes.query(home / "memory.db", "select ref from cards order by ref")
+        assert found == [("N_0001",), ("N_0002",), ("N_0004",)]
+
+
 def test_eight_captures_at_once_are_eight_cards():
     with homes.place() as folder:
         home = folder / "home"

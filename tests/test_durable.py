@@ -527,3 +527,70 @@ def test_a_line_that_fits_in_part_is_taken_back(tmp_path):
     assert (tmp_path / "a").stat().st_size == 9_990
     assert python(LIMITED, "append_line", tmp_path / "a", 9).stdout == ""
     assert (tmp_path / "a").read_bytes()[-11:] == b"\nxxxxxxxxx\n"
+
+
+# Several waits at once
+
+
+class Slow:
+    """An fsync that takes its time, and notes when it begins and ends."""
+
+    def __init__(self, monkeypatch, error=None):
+        self.log, self.error = [], error
+        monkeypatch.setattr(durable.system, "fsync", self.fsync)
+
+    def fsync(self, descriptor):
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        self.log.append(f"{kind} begins")
+        time.sleep(0.05)
+        self.log.append(f"{kind} ends")
+        if self.error and kind == "folder":
+            raise OSError(self.error, os.strerror(self.error))
+
+
+@posix
+def test_waits_go_on_side_by_side_and_are_over_at_the_end(tmp_path, monkeypatch):
+    (tmp_path / "ledger").write_bytes(b"{}\n")
+    slow = Slow(monkeypatch)
+    with durable.side_by_side():
+        write_whole(tmp_path / "a.md", NEW)
+        # A file is on disk before it has its name.
+        assert slow.log[:2] == ["file begins", "file ends"]
+        append_line(tmp_path / "ledger", b"{}")
+        assert (tmp_path / "ledger").read_bytes() == b"{}\n{}\n"
+        with durable.side_by_side():
+            slow.log.append("work")
+    assert slow.log.index("work") < slow.log.index("folder ends")
+    assert sorted(slow.log[2:]) == [
+        "file begins", "file ends", "folder begins", "folder ends", "work",
+    ]  # fmt: skip
+    assert tree(tmp_path) == {"a.md": NEW, "ledger": b"{}\n{}\n"}
+    # By itself, a write waits for itself.
+    slow.log.clear()
+    write_whole(tmp_path / "b.md", NEW)
+    assert slow.log == ["file begins", "file ends", "folder begins", "folder ends"]
+
+
+@posix
+def test_a_wait_that_fails_is_told_at_the_end(tmp_path, monkeypatch):
+    Slow(monkeypatch, errno.EIO)
+    done = []
+    with pytest.raises(OSError) as caught, durable.side_by_side():
+        write_whole(tmp_path / "a.md", NEW)
+        done.append("work")
+    assert (caught.value.errno, done) == (errno.EIO, ["work"])
+    # Of two errors the one that came first is told.
+    with pytest.raises(ZeroDivisionError), durable.side_by_side():
+        write_whole(tmp_path / "b.md", NEW)
+        done.append(1 / 0)
+
+
+@posix
+def test_no_file_stays_open(tmp_path):
+    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    for number in range(20):
+        with durable.side_by_side():
+            write_whole(tmp_path / f"{number}.md", NEW)
+            append_line(tmp_path / "ledger", b"{}")
+    after = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    assert len(after) == len(before)

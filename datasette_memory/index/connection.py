@@ -78,11 +78,14 @@ def connect_any(path: Path) -> "sqlite3.Connection":
     return connection
 
 
-def connect_write(path: Path, page_size: int = PAGE_SIZE) -> "sqlite3.Connection":
+def connect_write(
+    path: Path, page_size: int = PAGE_SIZE, *, any_thread: bool = False
+) -> "sqlite3.Connection":
     """A connection for writing; creates the file and its folder. Transactions are explicit.
 
-    `page_size` counts bytes and is that of a new file. Raises MemoryFault when the file is
-    something else, or cannot be written.
+    `page_size` counts bytes and is that of a new file. `any_thread` is for a caller who sees to it
+    that one thread uses it at a time. Raises MemoryFault when the file is something else, or
+    cannot be written.
     """
     check_place(path)
     try:
@@ -93,7 +96,12 @@ def connect_write(path: Path, page_size: int = PAGE_SIZE) -> "sqlite3.Connection
             "name another place with --db or --home",
         ) from error
     with translated(path):
-        connection = sqlite3.connect(path, timeout=WRITE_TIMEOUT, isolation_level=None)
+        connection = sqlite3.connect(
+            path,
+            timeout=WRITE_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=not any_thread,
+        )
         with _closed_on_error(connection):
             connection.execute(f"pragma page_size = {page_size}")
             # WAL lets readers go on while an import writes.

@@ -9,42 +9,50 @@ import os
 import weakref
 from pathlib import Path
 
-from .connection import sqlite3
+from .connection import connect_write, sqlite3
 
 # What a process had open when it was forked is not the child's to close.
 _of_others: list["sqlite3.Connection"] = []
 
 
 class KeptOpen:
-    """Holds one idle connection, until it is thrown away or the process ends."""
+    """Holds one connection for writing, until it is thrown away or the process ends.
+
+    One thread at a time may use it.
+    """
 
     def __init__(self) -> None:
+        self._connection: sqlite3.Connection | None = None
         self._key: tuple[int, int, int] | None = None
         self._close = None
 
-    def keep(self, path: Path) -> None:
-        """Keep the database at `path` open; another one, or one that has taken its place, no more.
+    def connection(self, path: Path) -> "sqlite3.Connection":
+        """The open database at `path`; another one, or one whose place it has taken, is closed.
 
-        Never raises: nothing but speed depends on it.
+        Raises as `connect_write`.
         """
-        with contextlib.suppress(OSError, sqlite3.Error):
-            status = os.stat(path)
-            key = os.getpid(), status.st_dev, status.st_ino
-            if key == self._key:
-                return
+        key = _key(path)
+        if key is None or key != self._key or self._connection is None:
             self.release()
-            uri = path.absolute().as_uri() + "?mode=rw"
-            connection = sqlite3.connect(uri, uri=True, timeout=0, check_same_thread=False)
+            connection = connect_write(path, any_thread=True)
             self._close = weakref.finalize(self, _closed, connection, os.getpid())
-            # A connection is open, for the other ones, once it has read.
-            connection.execute("select count(*) from sqlite_master").fetchone()
-            self._key = key
+            self._connection, self._key = connection, _key(path)
+        return self._connection
 
     def release(self) -> None:
         """Close what is open."""
         if self._close is not None:
             self._close()
-        self._key = self._close = None
+        self._connection = self._key = self._close = None
+
+
+def _key(path: Path) -> tuple[int, int, int] | None:
+    """What tells the file at `path` from every other, and this process from one forked of it."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return os.getpid(), status.st_dev, status.st_ino
 
 
 def _closed(connection: "sqlite3.Connection", pid: int) -> None:

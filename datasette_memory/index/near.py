@@ -15,14 +15,14 @@ from ..text.tokenise import index_text
 _RARE = 50
 
 # So many rare words are looked for, among so many words at the most, here and there in the text.
-_RARE_WORDS = 6
+_RARE_WORDS = 4
 _WORDS = 64
 
 # Where many cards say the same, their words are not rare, but whole runs of them stand in all those
 # cards: so many runs of so many words are asked for, among so many of the latest cards.
 _RUNS = 2
 _RUN = 5
-_LATEST = 10_000
+_LATEST = 2_000
 _ENOUGH = 20
 
 

@@ -38,6 +38,7 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
     """
     reading = merge(ledger, json.loads(get_meta(connection, MARKS) or "{}"))
     events = list(reading)
+    faults = reading.faults
     secret = _secret_cards(connection)
     restarted = bool(reading.restarted) or get_meta(connection, _SECRET) != secret
     restarted = restarted or any("secret" in event.data for event, _ in events)
@@ -45,6 +46,7 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
         # The files are not what they were, or what may be told has changed: all over again.
         reading = merge(ledger)
         events = list(reading)
+        faults = [*dict.fromkeys([*faults, *reading.faults])]
     if events or restarted or cards_changed:
         with transaction(connection):
             if restarted:
@@ -60,7 +62,7 @@ def project(connection, ledger: Path, cards_changed: bool = False) -> list[str]:
             set_meta(connection, MARKS, json.dumps(reading.positions(), sort_keys=True))
             set_meta(connection, _SECRET, secret)
             _derive(connection)
-    return [f"{fault.file}:{fault.line}: {fault.reason}" for fault in reading.faults]
+    return [f"{fault.file}:{fault.line}: {fault.reason}" for fault in faults]
 
 
 def project_evidence(connection, folder: Path) -> None:

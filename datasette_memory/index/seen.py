@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..ledger.events import Event, parse
 from ..ledger.writer import FILE_NAME
+from ..vault.sources import Source
 from .schema import get_meta, set_meta
 
 _SEEN = "ledger_seen"
@@ -26,8 +27,19 @@ _CHANGES = frozenset(
 
 def has_seen(connection, source: str, root: str) -> bool:
     """Whether the index was ever brought in step with the source at `root`."""
-    row = connection.execute("select root from sources where name = ?", (source,)).fetchone()
+    row = connection.execute(
+        "select root from sources where name = ? and imported is not null", (source,)
+    ).fetchone()
     return row is not None and row[0] == root
+
+
+def announce(connection, source: Source) -> None:
+    """Let the index take single cards of a source that it has not seen yet. Runs in the caller's
+    transaction."""
+    connection.execute(
+        "insert or ignore into sources (name, root, exclude, max_bytes) values (?, ?, ?, ?)",
+        (source.name, source.root, json.dumps(source.exclude), source.max_bytes),
+    )
 
 
 @dataclass(frozen=True, slots=True)

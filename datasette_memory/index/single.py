@@ -18,14 +18,15 @@ def index_card(
     data: bytes,
     mtime_ns: int,
     ends: dict[str, int] | None = None,
+    card: Card | None = None,
 ) -> int | None:
     """Put the file at `path`, whose bytes are `data`, into the index; gives the row id.
 
     A secret card leaves the index, with every word of it, and None is given. The triggers of
     `cards` keep the full-text part in step. `ends` is how far the index follows the ledger with
-    this; see `seen`.
+    this; see `seen`. `card` is what `data` reads as, if the caller has read it already.
     """
-    card = parse_card(data, path)
+    card = parse_card(data, path) if card is None else card
     hidden = False
     with transaction(connection):
         row = connection.execute(

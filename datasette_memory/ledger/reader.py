@@ -147,10 +147,14 @@ class Reading:
     ) -> Iterator[tuple[Event, Position]]:
         file.seek(offset)
         while line := file.readline(MAX_LINE + 1):
+            # It may be the writer's last line, of which more comes while it is read.
+            while not line.endswith(b"\n") and len(line) <= MAX_LINE:
+                if not (more := file.readline(MAX_LINE + 1 - len(line))):
+                    break
+                line += more
             size = len(line)
-            too_long = False
+            too_long = size > MAX_LINE and not line.endswith(b"\n")
             while not line.endswith(b"\n") and (more := file.readline(MAX_LINE)):
-                too_long = True
                 size += len(more)
                 line = more
             if not line.endswith(b"\n"):

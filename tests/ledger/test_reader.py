@@ -1,3 +1,4 @@
+import io
 import json
 import os
 
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasette_memory.ledger.events import Event, dump, timestamp
+from datasette_memory.ledger.events import MAX_LINE, Event, dump, timestamp
 from datasette_memory.ledger.reader import Fault, Position, merge, read
 
 A, B = "alpha-00aa", "beta-00bb"
@@ -263,3 +264,59 @@ def _positions_of_a_read(folder):
     reading = read(folder)
     assert ids(reading)
     return reading.positions()
+
+
+class Growing(io.RawIOBase):
+    """A file that another writes: its end is where that one has come, and later it is not."""
+
+    def __init__(self, *parts):
+        self.parts = list(parts)
+        self.data, self.at = b"", 0
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def seek(self, offset, whence=0):
+        assert whence == 0
+        self.at = offset
+        return offset
+
+    def readinto(self, buffer):
+        if self.at >= len(self.data) and self.parts:
+            # One time at the end, and then there is more.
+            part = self.parts.pop(0)
+            self.data += part
+            if not part:
+                return 0
+        got = self.data[self.at : self.at + len(buffer)]
+        buffer[: len(got)] = got
+        self.at += len(got)
+        return len(got)
+
+
+def test_a_line_that_is_being_written_is_not_lost(tmp_path, monkeypatch):
+    write(tmp_path, "2026-11", A)
+    whole, torn = line("1"), line("2")
+    for cut in (1, 40, len(torn) - 1):
+        file = Growing(whole + torn[:cut], b"", torn[cut:], b"")
+        monkeypatch.setattr(
+            "datasette_memory.ledger.reader.open",
+            lambda *_, file=file: io.BufferedReader(file),
+            raising=False,
+        )
+        reading = read(tmp_path)
+        assert ids(reading) == ["1", "2"]
+        assert reading.faults == []
+
+
+def test_the_longest_line_is_no_fault(tmp_path):
+    texts = ["a" * 2000] * 32
+    rest = MAX_LINE + 1 - len(line("1", x=texts, y=""))
+    path = write(tmp_path, "2026-11", A, line("1", x=texts, y="a" * rest), line("2"))
+    assert path.stat().st_size == MAX_LINE + 1 + len(line("2"))
+    reading = read(tmp_path)
+    assert ids(reading) == ["1", "2"]
+    assert reading.faults == []
