@@ -5,6 +5,8 @@ Shaped like 1.0: when 0.65 is no longer served, this file goes.
 
 import copy
 
+from datasette import hookimpl
+
 try:
     from datasette.resources import TableResource
 except ImportError:  # 0.65
@@ -45,3 +47,11 @@ def configure(datasette, database: str, tables: dict[str, dict]) -> None:
         section = section[key]
     for table, defaults in tables.items():
         section[table] = {**copy.deepcopy(defaults), **(section.get(table) or {})}
+
+
+@hookimpl
+def permission_allowed(actor, action):
+    """0.65 gives root nothing by itself, 1.0 everything; 1.0 never asks here."""
+    if action in ("insert-row", "update-row", "delete-row") and (actor or {}).get("id") == "root":
+        return True
+    return None

@@ -277,7 +277,7 @@ class Memory(Writing, Keeping):
         def finish(connection, sources, result) -> None:
             from .index.sync import drop_sources
 
-            if self._is_own():
+            if self.is_own():
                 drop_sources(connection, {source.name for source in sources}, result)
                 self._follow_ledger(connection, result)
 
@@ -286,7 +286,7 @@ class Memory(Writing, Keeping):
             return self._sync(plan, finish, rebuild, progress, waiting)
         except Damaged:
             # The sources of another index are known to that index alone.
-            if rebuild or not self._is_own():
+            if rebuild or not self.is_own():
                 raise
         result = self.index(rebuild=True, progress=progress, waiting=waiting)
         result.notes.insert(0, "the index was damaged, and was built anew from the files")
@@ -314,7 +314,7 @@ class Memory(Writing, Keeping):
 
         def plan() -> list:
             self.home = homes.resolve(*self._options)
-            known = self._sources(rebuild) if self._is_own() else self._stored_sources(rebuild)
+            known = self._sources(rebuild) if self.is_own() else self._stored_sources(rebuild)
             sources = choose(paths, known, self.home.vault, name, exclude, max_bytes)
             if rebuild:
                 names = {source.name for source in sources}
@@ -322,7 +322,7 @@ class Memory(Writing, Keeping):
             return sources
 
         def finish(connection, sources, result) -> None:
-            if self._is_own():
+            if self.is_own():
                 record(self.home, sources)
                 self.home = homes.resolve(*self._options)
                 self._follow_ledger(connection, result)
@@ -392,7 +392,7 @@ class Memory(Writing, Keeping):
     ) -> str | None:
         """Put an event into the ledger of the home, without complaint where that cannot be; gives
         its time if it is there. Another index than the home's has no ledger."""
-        if not self._is_own():
+        if not self.is_own():
             return None
         from .ledger.writer import Ledger
 
@@ -454,7 +454,7 @@ class Memory(Writing, Keeping):
         edges += graph.ledger_edges(connection, event_time(moment))
         return [edge for edge in edges if edge.source in there and edge.target in there]
 
-    def _is_own(self) -> bool:
+    def is_own(self) -> bool:
         """Whether the index is the one that the home has by itself, under whatever name."""
         return self.db.resolve() == homes.resolve(self._options[0]).db.resolve()
 
@@ -469,7 +469,7 @@ class Memory(Writing, Keeping):
         sources = configured(self.home)
         if self.home.vault.is_dir() or VAULT in stored:
             sources.insert(0, Source(VAULT, str(self.home.vault)))
-        if self._is_own():
+        if self.is_own():
             return sources
         return list(({source.name: source for source in sources} | stored).values())
 
@@ -491,13 +491,13 @@ class Memory(Writing, Keeping):
             raise
 
     def _while_nobody_changes_cards(self) -> contextlib.AbstractContextManager:
-        if self._is_own() and self.home.vault.is_dir():
+        if self.is_own() and self.home.vault.is_dir():
             return self._alone(self._sweep)
         return contextlib.nullcontext()
 
     def _on_moved(self):
         """What records that a card moved, so that its reads stay with it; of the home alone."""
-        if not self._is_own():
+        if not self.is_own():
             return None
         from .ledger.writer import Ledger
 

@@ -18,6 +18,10 @@ from .search import functions, table_filter
 from .text.tokenise import TOKENIZER_VERSION
 
 
+# 0.65 asks it what root may do.
+permission_allowed = _compat.permission_allowed
+
+
 @hookimpl
 def prepare_connection(conn):
     functions.register(conn)

@@ -1,0 +1,79 @@
+"""Which memory a request to a Datasette means, and whether its actor may do what it asks.
+
+Datasette decides, by its own actions on the table `cards`; there is no permission of our own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import _compat, attached, home
+from .memory import Memory
+
+#: What is asked of `cards`: to read, to add a card, to change one, to put one into the trash.
+READ, ADD, CHANGE, REMOVE = "view-table", "insert-row", "update-row", "delete-row"
+
+WRITING = (ADD, CHANGE, REMOVE)
+
+
+class Refused(Exception):
+    """The request is not carried out. `status` is that of HTTP, `error` and `hint` are for people."""
+
+    def __init__(self, status: int, error: str, hint: str = "") -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.hint = hint
+
+
+async def admit(datasette, actor, *actions: str, database: str | None = None) -> Memory:
+    """The memory behind `database`, or behind the first one that `actor` may read, if they may do
+    all of `actions` there. Raises Refused: 404 without such a memory, 403 when it is not theirs or
+    cannot be written here.
+    """
+    name = await _meant(datasette, actor, database)
+    for action in actions:
+        if not await _compat.allowed(datasette, actor, action, name, "cards"):
+            raise Refused(403, f"{action} on {name}/cards is not allowed", _how(actor))
+    memory = memory_of(datasette, name)
+    if set(actions) & set(WRITING):
+        if not datasette.get_database(name).is_mutable:
+            raise Refused(403, f"{name} is served as immutable", "serve it without --immutable")
+        if not memory.is_own():
+            raise Refused(
+                403,
+                f"{name} is the index of no home: there is no vault to write into",
+                "serve the memory.db of a home, or name its home with MEMORY_AGENT_HOME",
+            )
+    return memory
+
+
+def memory_of(datasette, name: str) -> Memory:
+    """The memory whose index is the database `name`. Raises Refused when that is no file."""
+    path = datasette.get_database(name).path
+    if not path:
+        raise Refused(404, f"{name} is a database without a file", "serve a memory.db")
+    index = Path(path).resolve()
+    # The home of this process, or the one that the index lies in.
+    for place in (None, str(index.parent)):
+        if home.resolve(place).db.resolve() == index:
+            return Memory(place)
+    return Memory(db=str(index))
+
+
+async def _meant(datasette, actor, database: str | None) -> str:
+    """The name of the database that is meant, which the actor may read."""
+    if database is not None and not await attached.is_memory(datasette, database):
+        raise Refused(404, f"{database} is no memory", "leave the name out for the first one")
+    names = [database] if database is not None else list(datasette.databases)
+    memories = [name for name in names if await attached.is_memory(datasette, name)]
+    for name in memories:
+        if await _compat.allowed(datasette, actor, READ, name, "cards"):
+            return name
+    if memories:
+        raise Refused(403, "this memory is not open to you", _how(actor))
+    raise Refused(404, "no memory is served here", "serve one: memory serve")
+
+
+def _how(actor) -> str:
+    return "ask its owner for the permission" if actor else "log in, or send a token"
