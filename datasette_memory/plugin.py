@@ -17,7 +17,6 @@ from .index.neighbours import neighbours
 from .search import functions, table_filter
 from .text.tokenise import TOKENIZER_VERSION
 
-
 # 0.65 asks it what root may do.
 permission_allowed = _compat.permission_allowed
 
