@@ -133,8 +133,8 @@ def test_filters(invoke, db):
 
 
 def test_a_limit_out_of_range_is_clamped(invoke, db):
-    assert len(refs(invoke("search", "--db", db, "--json", "检索 端口", "-n", "-7"))) == 1
-    assert len(refs(invoke("search", "--db", db, "--json", "检索 端口", "-n", "999"))) == 2
+    assert len(refs(invoke("search", "--db", db, "--json", "检索和端口", "-n", "-7"))) == 1
+    assert len(refs(invoke("search", "--db", db, "--json", "检索和端口", "-n", "999"))) == 2
 
 
 def test_a_query_from_stdin(db):
