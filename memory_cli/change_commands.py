@@ -428,6 +428,12 @@ def sync_pending_command(context):
         lines += [f"laid aside  {one['file']}: {one['reason']}" for one in result.dead]
         if result.left:
             lines.append(f"{result.left} more were not tried")
+        if result.elsewhere:
+            vaults = dict.fromkeys(str(one["vault"]) for one in result.elsewhere)
+            lines.append(
+                f"{len(result.elsewhere)} wait for another vault, and --vault makes them: "
+                + ", ".join(vaults)
+            )
         write("\n".join(map(one_line, lines)) or "Nothing is pending.")
     if result.failed or result.dead:
         context.exit(REJECTED)
