@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -195,9 +196,9 @@ class Writing:
             return self._perform(change, arguments, by)
         except OSError as error:
             reason = f"{error.filename or self.home.vault}: {error.strerror or error}"
-            if error.errno in _STAYS:
+            if error.errno in _STAYS and not os.path.isdir(self.home.vault):
                 raise MemoryFault(
-                    f"nothing was written: {reason}",
+                    f"nothing was written, there can be no vault: {reason}",
                     "that will not pass by itself: move away what stands there, or name another "
                     "place with --home or --vault",
                 ) from error
@@ -329,7 +330,7 @@ _CHANGES = frozenset(
 
 # What does not pass by itself, as a full disk, a read-only one or a lock may: a file where a folder
 # should be, a link that leads to itself, a name that no disk takes.
-_STAYS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
+_STAYS = frozenset({errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 #: How long a change waits for an import, in seconds, when the index has not seen the vault.
 FOLLOW_PATIENCE = 1.0
