@@ -447,8 +447,8 @@ def test_what_can_only_be_queued(surface, home):
 
 
 def test_what_cannot_be_stored_at_all(home):
-    home.mkdir(parents=True)
-    (home / "vault").write_text("in the way")
+    (home / "vault").mkdir(parents=True)
+    (home / "vault" / "17-Notes").write_text("in the way")
     (home / "pending").write_text("in the way")
     with pytest.raises(MemoryFault) as caught:
         Memory(str(home)).capture("日志", OTHER)
@@ -805,6 +805,40 @@ def test_links_through_the_command_line(memory, home):
     assert done.returncode == 1 and done.stderr.startswith("No card")
 
 
+def test_a_fact_does_not_end_before_it_begins(memory, home):
+    done = homes.command(
+        home, "capture", "--title", "站点", "--valid-from", "2026-03-02",
+        "--valid-until", "2026-03-01", stdin=BODY,
+    )  # fmt: skip
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "valid_until 2026-03-01 is before valid_from 2026-03-02" in line
+    assert homes.cards(home) == {} and homes.events(home) == []
+    # One day is a time.
+    memory.capture("站点", BODY, valid_from="2026-03-01", valid_until="2026-03-01")
+    before = homes.cards(home)
+    with pytest.raises(MemoryFault, match="is before valid_from 2026-03-01"):
+        memory.update("N_0001", valid_until="2026-02-28T23:59:00+00:00")
+    with pytest.raises(MemoryFault, match="is before valid_from"):
+        # 09:59:59 in the other one's time.
+        memory.supersede(
+            "N_0001", "站点二", OTHER, valid_from="2026-05-01T10:00:00+08:00",
+            valid_until="2026-05-01T01:59:59+00:00",
+        )  # fmt: skip
+    assert homes.cards(home) == before and len(homes.events(home)) == 1
+    assert homes.pending(home) == []
+
+
+def test_a_card_that_ends_before_it_begins_can_be_changed_and_mended(memory, home):
+    memory.capture("站点", BODY, valid_from="2026-03-01")
+    path = home / "vault" / "17-Notes" / "站点.md"
+    path.write_text(path.read_text().replace("valid_from:", "valid_until: 2026-02-01\nvalid_from:"))
+    memory.index()
+    assert memory.update("N_0001", tags=["甲"]).status == "updated"
+    assert memory.update("N_0001", valid_until="2026-04-01").status == "updated"
+    assert memory.show("N_0001").card["valid_until"] == "2026-04-01"
+
+
 # Forget, trash, restore
 
 
@@ -835,8 +869,10 @@ def test_forget_and_restore(memory, home):
     assert [event["kind"] for event in homes.events(home) if event["kind"] != "gap"] == [
         "created", "created", "trashed", "restored",
     ]  # fmt: skip
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound) as told:
         memory.restore(change.trash_path)
+    assert str(told.value) == f"{change.trash_path} is not in the trash"
+    assert "brought back" in told.value.hint and "`memory trash`" in told.value.hint
 
 
 def test_restore_where_the_name_is_taken(memory, home):
