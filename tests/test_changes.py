@@ -805,6 +805,56 @@ def test_links_through_the_command_line(memory, home):
     assert done.returncode == 1 and done.stderr.startswith("No card")
 
 
+@pytest.mark.parametrize("how", ["capture", "supersede", "update", "raw", "raw-stdin", "argument"])
+def test_a_text_that_is_not_utf8_is_refused(home, tmp_path, how):
+    homes.command(home, "capture", "--title", "站点", stdin=BODY)
+    before, events = homes.cards(home), homes.events(home)
+    # Fifteen bytes in UTF-8, and then GB18030.
+    data = "站点根目录".encode() + "在别处，不在这里".encode("gb18030")
+    (tmp_path / "old.txt").write_bytes(data)
+    arguments, name = {
+        "capture": (["capture", "--title", "日志"], "the text on stdin"),
+        "supersede": (["supersede", "N_0001", "--title", "日志"], "the text on stdin"),
+        "update": (["update", "N_0001", "--body", "-"], "the text on stdin"),
+        "raw": (
+            ["capture", "--title", "日志", "--body", OTHER, "--raw", str(tmp_path / "old.txt")],
+            str(tmp_path / "old.txt"),
+        ),
+        "raw-stdin": (
+            ["capture", "--title", "日志", "--body", OTHER, "--raw", "-"],
+            "the text on stdin",
+        ),
+        "argument": (["update", "N_0001", "--body", os.fsdecode(data)], "--body"),
+    }[how]
+    done = homes.command(home, *arguments, stdin=data)
+    [line] = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith(f"Error: {name} is not UTF-8: byte 0xd4 at offset 15; "), line
+    assert (homes.cards(home), homes.events(home)) == (before, events)
+    assert homes.pending(home) == [] and not list((home / "evidence").rglob("*.txt"))
+
+
+def test_every_text_that_is_written_has_to_be_utf8(home):
+    for option in ("--title", "--summary", "--tags", "--agent", "--session", "--relates"):
+        arguments = {"--title": "站点", option: "a:\udcff"}
+        words = [word for pair in arguments.items() for word in pair]
+        done = homes.command(home, "capture", *words, stdin=BODY)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"Error: {option} is not UTF-8: byte 0xff at offset 2;")
+    assert not home.exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(home):
+    homes.command(home, "capture", "--title", "站点", stdin=b"\xef\xbb\xbf" + BODY.encode())
+    assert homes.cards(home)["17-Notes/站点.md"].endswith(f"---\n{BODY}\n".encode())
+
+
+def test_a_text_on_stdin_is_never_cut(home):
+    done = homes.command(home, "capture", "--title", "站点", stdin="长" * 3_000_000)
+    assert done.returncode == 2 and "larger than 8 MiB" in done.stderr
+    assert not home.exists()
+
+
 def test_a_fact_does_not_end_before_it_begins(memory, home):
     done = homes.command(
         home, "capture", "--title", "站点", "--valid-from", "2026-03-02",
