@@ -217,6 +217,8 @@ class Writing:
                 ) from error
             result = Change("pending", reason=reason, pending_path=str(kept))
             result.hint = "memory sync-pending makes it when that is mended"
+            if self.home.decided["vault"] == "option":
+                result.hint += f", with --vault {self.home.vault}"
             return result
 
     def _perform(

@@ -268,7 +268,8 @@ def test_a_change_is_made_in_the_vault_that_it_was_meant_for(memory, home, full,
     other = Memory(str(home), vault=str(wiki), db=str(tmp_path / "wiki.db"))
     elsewhere = Disk(full.monkeypatch, wiki)
     elsewhere.fill()
-    assert other.capture("日志", OTHER).status == "pending"
+    kept = other.capture("日志", OTHER)
+    assert kept.status == "pending" and kept.hint.endswith(f"with --vault {wiki}")
     full.mend()
     full.fill()
     assert memory.capture("备份", THIRD).status == "pending"
