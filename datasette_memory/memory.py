@@ -279,7 +279,7 @@ class Memory(Writing, Keeping):
                 self._follow_ledger(connection, result)
 
         self._tidy()
-        was_empty = self._is_own() and _is_empty(self.db)
+        was_empty = self.is_own() and _is_empty(self.db)
         try:
             result = self._sync(plan, finish, rebuild, progress, waiting)
             if was_empty:
@@ -310,7 +310,7 @@ class Memory(Writing, Keeping):
         from .index.rebuild import set_aside
 
         home = self.home.home.resolve()
-        if not (self._is_own() and self.db.resolve().is_relative_to(home)):
+        if not (self.is_own() and self.db.resolve().is_relative_to(home)):
             raise MemoryFault(
                 f"{self.db} is not a database, and lies outside of the home {home}: it stays as it "
                 "is",
