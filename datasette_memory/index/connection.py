@@ -38,6 +38,10 @@ class Damaged(MemoryFault):
     """The database is broken and has to be built again."""
 
 
+class NoDatabase(MemoryFault):
+    """The file is something else, and may be dear to somebody."""
+
+
 def connect_read(path: Path) -> "sqlite3.Connection":
     """A read-only connection to the index at `path`.
 
@@ -152,9 +156,10 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
     if "not a database" in text and not _was_database(path):
-        return MemoryFault(
+        return NoDatabase(
             f"{path} is not a database",
-            "name another file with --db, or move this one away if it once was the index",
+            "name another file with --db, or move this one away; in the place of the home's own "
+            "index `memory index` does that",
         )
     # A damaged schema may make SQLite say things that are no text.
     if (

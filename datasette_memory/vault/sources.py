@@ -55,7 +55,8 @@ def scan(source: Source) -> tuple[list[FileStat], list[Skipped]]:
 
     Hidden names, `node_modules`, excluded paths and files that are not Markdown are left out
     without a word. A link is followed where it leads to a file or folder inside the root; a
-    folder is entered once by its own path and at most once by links, and never below itself.
+    folder is read once, under its own path where that is not left out, else under that of the
+    first link.
     Raises MemoryFault when the root is missing, unreadable or no Markdown, or when a pattern
     is no pattern.
     """
@@ -118,48 +119,43 @@ class _Scanner:
         self.matcher = _matcher(source)
         self.files: list[FileStat] = []
         self.skipped: list[Skipped] = []
-        # (path of the link, where it leads, real folders that it hangs below)
-        self.links: list[tuple[str, str, tuple[str, ...]]] = []
+        # (path of the link, the folder where it leads)
+        self.links: list[tuple[str, str]] = []
+        # The folders that were read, and the path under which.
+        self.read: dict[tuple[int, int] | str, str] = {}
         self.renamed = False
 
     def walk(self) -> None:
-        self.folders("", self.root, ())
-        linked: set[str] = set()
-        # Links wait until all real folders are read, and lead on in the order of their names.
+        self.folders("", self.root)
+        # Links wait until all real folders are read, and lead on in the order of their names: a
+        # link that is added gives no card another path.
         while self.links:
             waiting = sorted(self.links)
             self.links = []
-            for path, target, above in waiting:
-                below = target.rstrip(os.sep) + os.sep
-                if any((folder + os.sep).startswith(below) for folder in above):
-                    self.skip(path, "link to a folder that holds it")
-                elif target in linked:
-                    self.skip(path, "link to a folder that another link leads to")
-                else:
-                    linked.add(target)
-                    self.folders(path, target, above)
+            for path, target in waiting:
+                self.folders(path, target)
 
-    def folders(self, path: str, real: str, above: tuple[str, ...]) -> None:
-        """List the folder `real`, called `path`, and all that is below it but for links."""
+    def folders(self, path: str, real: str) -> None:
+        """List the folder `real`, called `path`, and all that is below it but for links. A folder
+        that was read under another path is passed over."""
         stack = [(path, real)]
         while stack:
             path, real = stack.pop()
             try:
+                status = os.stat(real)
+                # Some file systems of Windows number nothing.
+                key = (status.st_dev, status.st_ino) if status.st_ino else real
+                if (known := self.read.setdefault(key, path)) != path:
+                    self.skip(path, f"folder that is indexed as {_printable(known) or '.'}")
+                    continue
                 with os.scandir(real) as entries:
-                    self.entries(entries, path + "/" if path else "", real, above, stack)
+                    self.entries(entries, path + "/" if path else "", stack)
             except OSError as error:
                 if real == self.root:
                     raise _root_fault(self.source, error) from None
                 self.skip(path, f"folder cannot be read: {_why(error)}")
 
-    def entries(
-        self,
-        entries: Any,
-        prefix: str,
-        real: str,
-        above: tuple[str, ...],
-        stack: list[tuple[str, str]],
-    ) -> None:
+    def entries(self, entries: Any, prefix: str, stack: list[tuple[str, str]]) -> None:
         matcher = self.matcher
         files = self.files
         limit = self.source.max_bytes
@@ -192,7 +188,7 @@ class _Scanner:
                 if folder:
                     stack.append((path, entry.path))
                 elif link:
-                    self.link(entry, path, real, above)
+                    self.link(entry, path)
                 else:
                     status = entry.stat(follow_symlinks=False)
                     if modes.S_ISREG(status.st_mode) and status.st_size <= limit:
@@ -202,7 +198,7 @@ class _Scanner:
             except OSError as error:
                 self.skip(prefix + _nfc(name), f"cannot be read: {_why(error)}")
 
-    def link(self, entry: Any, path: str, real: str, above: tuple[str, ...]) -> None:
+    def link(self, entry: Any, path: str) -> None:
         target = os.path.realpath(entry.path)
         try:
             status = os.stat(target)
@@ -218,7 +214,7 @@ class _Scanner:
         if target != self.root and not target.startswith(self.inside):
             self.skip(path, "link leads out of the source")
         elif folder:
-            self.links.append((path, target, (*above, real)))
+            self.links.append((path, target))
         else:
             self.file(path, target, status)
 

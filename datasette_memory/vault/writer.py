@@ -187,7 +187,13 @@ class Vault:
                 "give one like .trash/20260131-093000-000/12-Facts/port.md",
             )
         _check_parts("/".join(parts[2:]))
-        full = self._existing(parts, trash_path)
+        try:
+            full = self._existing(parts, trash_path)
+        except NotFound:
+            raise NotFound(
+                f"{_shown(trash_path)} is not in the trash",
+                "it may have been brought back before; `memory trash` lists what is there",
+            ) from None
         if not modes.S_ISREG(full.lstat().st_mode):
             raise MemoryFault(f"{_shown(trash_path)} is not a regular file")
         folder = "/".join(parts[2:-1])
