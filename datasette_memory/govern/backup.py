@@ -7,7 +7,7 @@ import os
 import shutil
 import stat as modes
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,7 +21,6 @@ from ..index.connection import (
     NoIndex,
     connect_any,
     connect_write,
-    sqlite3,
     translated,
 )
 from ..index.lock import write_lock
@@ -50,9 +49,8 @@ from .archive import (
 
 __all__ = ["Report", "backup", "restore"]
 
-_UNFINISHED = f"{durable.TEMPORARY}backup-"
-_STAGED = f"{durable.TEMPORARY}restore-"
-# Seconds after which an unfinished backup belongs to nobody.
+_BACKUP, _RESTORE = "backup-", "restore-"
+# Seconds after which what another machine left unfinished belongs to nobody.
 _FORSAKEN = 24 * 3600.0
 
 _TRIES = 3
@@ -107,8 +105,8 @@ def backup(home: Home, destination: str | Path) -> Report:
     _check_destination(home, destination, packed)
     try:
         durable.make_folder(destination.parent)
-        _sweep(destination.parent)
-        temporary = destination.parent / f"{_UNFINISHED}{os.urandom(4).hex()}"
+        _sweep([destination.parent], _BACKUP)
+        temporary = destination.parent / durable.temporary_name(_BACKUP)
         writer = PackedWriter(temporary) if packed else FolderWriter(temporary)
         try:
             work = _Backup(home, writer)
@@ -185,14 +183,24 @@ def _not_written(path: Path, error: OSError) -> MemoryFault:
     return MemoryFault(f"{path} cannot be written: {why}", hint)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what backups left here that were killed a day ago or more."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.startswith(_UNFINISHED):
-                age = abs(time.time() - entry.stat(follow_symlinks=False).st_mtime)
-                if age > _FORSAKEN:
-                    _remove(Path(entry.path))
+def unfinished(folders: Iterable[Path], what: str = _RESTORE) -> Iterator[tuple[Path, bool]]:
+    """What restores have prepared in these folders, and whether nobody goes on with it."""
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(durable.TEMPORARY + what):
+                    yield Path(entry.path), durable.forsaken(entry, _FORSAKEN)
+
+
+def _sweep(folders: Iterable[Path], what: str) -> list[str]:
+    """Remove what backups or restores left that were killed; a line for each that may go on."""
+    notes = []
+    for path, forsaken in unfinished(folders, what):
+        if forsaken:
+            _remove(path)
+        else:
+            notes.append(f"{path} was left alone: another {what[:-1]} may be at work on it")
+    return notes
 
 
 def _remove(path: Path) -> None:
@@ -322,9 +330,8 @@ class _Backup:
                 with contextlib.closing(connect_any(self.home.db)) as connection:
                     # The copy is for nobody else to read; SQLite would ask the umask.
                     Sink(copy).close()
-                    with translated(self.home.db):
-                        audit.copy(connection, copy)
-                _check_copy(copy)
+                    with translated(self.home.db), audit.copied(connection, copy) as made:
+                        _check(made)
                 status = self.home.db.stat()
             except NoIndex:
                 self.index = "there is none"
@@ -407,12 +414,10 @@ def _whole_lines(file: IO[bytes], size: int) -> int:
     return 0
 
 
-def _check_copy(path: Path) -> None:
-    """Raise MemoryFault when the copy of the index is damaged, as the index then is."""
-    uri = path.absolute().as_uri() + "?immutable=1"
-    with translated(path), contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
-        if wrong := audit.quick_check(connection):
-            raise MemoryFault(f"the index is damaged ({wrong[0]})")
+def _check(connection) -> None:
+    """Raise MemoryFault when the index is damaged."""
+    if wrong := audit.quick_check(connection):
+        raise MemoryFault(f"the index is damaged ({wrong[0]})")
 
 
 # Restoring
@@ -432,6 +437,7 @@ def restore(archive: str | Path, home: Home, *, force: bool = False) -> Report:
     archive = Path(archive).expanduser().absolute()
     contents = inspect(archive)
     work = _Restore(archive, contents, _target(home, contents))
+    work.notes += _sweep({staged.parent for staged in work.staged.values()}, _RESTORE)
     aside = work.in_the_way()
     if aside and not force:
         raise MemoryFault(
@@ -495,15 +501,13 @@ class _Restore:
         self.links = 0
         self.notes: list[str] = []
         self.moved: list[Path] = []
-        token = os.urandom(4).hex()
+        name = durable.temporary_name(_RESTORE)
         self.targets = [home.home]
         self.targets += [one for one in (home.vault, home.db) if not _is_below(one, home.home)]
         # What is restored is prepared beside its place, to get there in one step. A disk that is
         # mounted there is another one than that around it, so that it has to be inside.
         self.staged = {
-            one: one / f"{_STAGED}{token}"
-            if os.path.ismount(one)
-            else one.with_name(f"{_STAGED}{token}-{one.name}")
+            one: one / name if os.path.ismount(one) else one.with_name(f"{name}-{one.name}")
             for one in self.targets
         }
 
@@ -698,8 +702,7 @@ def _bring_up(home: Home, notes: list[str]) -> str:
 def _in_step(home: Home, sources: list[Source]) -> SyncResult:
     result = SyncResult()
     with contextlib.closing(connect_write(home.db)) as connection, translated(home.db):
-        if wrong := audit.quick_check(connection):
-            raise MemoryFault(f"the index is damaged ({wrong[0]})")
+        _check(connection)
         migrate(connection)
         for source in sources:
             try:

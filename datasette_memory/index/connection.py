@@ -38,6 +38,12 @@ class Damaged(MemoryFault):
     """The database is broken and has to be built again."""
 
 
+class NotADatabase(MemoryFault):
+    """The file is something else: a text, or when `binary` what may have been an index once."""
+
+    binary = False
+
+
 def connect_read(path: Path) -> "sqlite3.Connection":
     """A read-only connection to the index at `path`.
 
@@ -151,11 +157,13 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
-    if "not a database" in text and not _was_database(path):
-        return MemoryFault(
+    if "not a database" in text and not _began_like_one(head := _head(path)):
+        other = NotADatabase(
             f"{path} is not a database",
             "name another file with --db, or move this one away if it once was the index",
         )
+        other.binary = b"\0" in head
+        return other
     # A damaged schema may make SQLite say things that are no text.
     if (
         isinstance(error, UnicodeError)
@@ -227,13 +235,20 @@ def _unreadable(path: Path, why: str) -> MemoryFault:
     )
 
 
-def _was_database(path: Path) -> bool:
-    """Whether a file that SQLite takes for no database begins like one."""
+def _head(path: Path) -> bytes:
+    """How a file begins that SQLite has refused: of no other may a descriptor be closed here, see
+    `check_place`."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(4096)
     except OSError:
-        return False
+        return b""
+
+
+def _began_like_one(head: bytes) -> bool:
+    """Whether this is the beginning of a database but for a few bytes, or nothing but zeros."""
+    same = sum(a == b for a, b in zip(head, _MAGIC))
+    return same >= len(_MAGIC) - 4 or (head != b"" and not any(head))
 
 
 def _journal_mode(connection: "sqlite3.Connection", mode: str) -> str:
