@@ -8,7 +8,7 @@ import shutil
 import stat as modes
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -29,7 +29,7 @@ from ..index.project import project
 from ..index.rebuild import rebuild
 from ..index.sync import SyncResult, sync
 from ..sources import VAULT, configured
-from ..vault.sources import Source
+from ..vault.sources import Source, open_regular
 from .archive import (
     FOLDERS,
     MANIFEST,
@@ -86,8 +86,7 @@ class Report:
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return {"ok": self.ok} | found | {"seconds": round(self.seconds, 3)}
+        return {"ok": self.ok} | asdict(self) | {"seconds": round(self.seconds, 3)}
 
 
 def backup(home: Home, destination: str | Path) -> Report:
@@ -121,17 +120,20 @@ def backup(home: Home, destination: str | Path) -> Report:
             raise
     except OSError as error:
         raise _not_written(destination, error) from error
-    contents = work.contents
+    return _report(destination, work.contents, begun, len(work.contents.links),
+                   index=work.index, notes=work.notes)  # fmt: skip
+
+
+def _report(path: Path, contents: Contents, begun: float, links: int, **rest) -> Report:
     return Report(
-        path=str(destination),
-        files=len(contents.entries) + len(contents.links),
+        path=str(path),
+        files=len(contents.entries) + links,
         bytes=contents.bytes,
         counts=contents.counts(),
         sources=contents.sources,
-        left_out=[{"path": path, "reason": why} for path, why in contents.left_out],
-        index=work.index,
-        notes=work.notes,
+        left_out=contents.left_out,
         seconds=time.monotonic() - begun,
+        **rest,
     )
 
 
@@ -289,12 +291,10 @@ class _Backup:
                 out.seek(0)
                 out.truncate()
             with _reading():
-                file = open(os.open(full, _READ), "rb", buffering=0)
+                file = open_regular(full)
             with file:
                 with _reading():
                     before = os.fstat(file.fileno())
-                    if not modes.S_ISREG(before.st_mode):
-                        raise OSError(errno.EINVAL, "not a regular file", str(full))
                     size = _whole_lines(file, before.st_size) if by_lines else before.st_size
                     file.seek(0)
                 entry = _copied_stream(path, file, size, before, out)
@@ -318,7 +318,7 @@ class _Backup:
             self._leave_out(path, error)
 
     def _leave_out(self, path: str, error: OSError) -> None:
-        place = (path, (error.strerror or type(error).__name__).lower())
+        place = {"path": path, "reason": (error.strerror or type(error).__name__).lower()}
         if place not in self.contents.left_out:
             self.contents.left_out.append(place)
 
@@ -372,11 +372,6 @@ def _reading() -> Iterator[None]:
         yield
     except OSError as error:
         raise _Unreadable(error) from error
-
-
-_READ = os.O_RDONLY
-for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
-    _READ |= getattr(os, _name, 0)
 
 
 def _copied_stream(
@@ -451,18 +446,8 @@ def restore(archive: str | Path, home: Home, *, force: bool = False) -> Report:
     finally:
         work.clear_away()
     index = _bring_up(work.home, work.notes)
-    return Report(
-        path=str(work.home.home),
-        files=len(contents.entries) + work.links,
-        bytes=contents.bytes,
-        counts=contents.counts(),
-        sources=contents.sources,
-        left_out=[{"path": path, "reason": why} for path, why in contents.left_out],
-        moved_aside=[str(path) for path in work.moved],
-        index=index,
-        notes=work.notes,
-        seconds=time.monotonic() - begun,
-    )
+    return _report(work.home.home, contents, begun, work.links, index=index, notes=work.notes,
+                   moved_aside=[str(path) for path in work.moved])  # fmt: skip
 
 
 def _target(home: Home, contents: Contents) -> Home:
