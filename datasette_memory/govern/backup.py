@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import stat as modes
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -324,38 +325,34 @@ class _Backup:
 
     def _copy_index(self) -> None:
         """The index by SQLite's own means, which see one state of it whatever is written."""
-        copy = self.writer.path.with_name(f"{self.writer.path.name}.db")
-        try:
+        place = self.writer.path
+        # The folder is closed to others, as the copy of the index has to be.
+        with tempfile.TemporaryDirectory(prefix=f"{place.name}-", dir=place.parent) as folder:
+            copy = Path(folder, "memory.db")
             try:
                 with contextlib.closing(connect_any(self.home.db)) as connection:
-                    # The copy is for nobody else to read; SQLite would ask the umask.
-                    Sink(copy).close()
                     with translated(self.home.db), audit.copied(connection, copy) as made:
                         _check(made)
                 status = self.home.db.stat()
             except NoIndex:
                 self.index = "there is none"
                 return
-            except (MemoryFault, UnicodeError) as error:
+            except MemoryFault as error:
                 # It is what is written that has no room.
                 if any(word in str(error) for word in ("no space", "the disk failed")):
                     why = str(error.__cause__ or error)
                     raise MemoryFault(
-                        f"{copy.parent} cannot take a copy of the index: {why}",
+                        f"{place.parent} cannot take a copy of the index: {why}",
                         "free some space, or choose another disk; nothing is left of it",
                     ) from error
                 self.index = f"left out: {error}; a restore builds it anew"
                 return
             self._copy_file("memory.db", copy)
-            if entry := self.contents.entries.get("memory.db"):
-                mode = modes.S_IMODE(status.st_mode) & 0o777
-                self.contents.entries["memory.db"] = replace(
-                    entry, mode=mode, mtime_ns=status.st_mtime_ns
-                )
-                self.index = "copied"
-        finally:
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                _remove(copy.with_name(copy.name + suffix))
+        if entry := self.contents.entries.get("memory.db"):
+            mode = modes.S_IMODE(status.st_mode) & 0o777
+            entry = replace(entry, mode=mode, mtime_ns=status.st_mtime_ns)
+            self.contents.entries["memory.db"] = entry
+            self.index = "copied"
 
 
 class _Unreadable(Exception):
@@ -672,7 +669,7 @@ def _bring_up(home: Home, notes: list[str]) -> str:
             try:
                 result = _in_step(home, sources)
                 done = "checked" if there else "built from the files"
-            except (MemoryFault, UnicodeError):
+            except MemoryFault:
                 result = rebuild(home.db, sources)
                 result.notes += _in_step(home, sources).notes
                 done = "built anew from the files"

@@ -7,7 +7,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class Check:
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def checks(home: Home) -> list[Check]:
@@ -87,19 +87,13 @@ def examine(
     if there were none.
     """
     try:
-        return checks(homes.resolve(home, db, vault))
-    except MemoryFault as error:
-        broken = _wrong("config.json", error.error, error.hint or "mend it by hand")
+        try:
+            return checks(homes.resolve(home, db, vault))
+        except MemoryFault as error:
+            broken = _wrong("config.json", error.error, error.hint or "mend it by hand")
+        rest = checks(homes.resolve(home, db, vault, config={}))
     except Exception as error:
         return [_wrong("paths", _line(f"cannot be found: {error}"), "name them with --home")]
-    root = Path(home or os.environ.get("MEMORY_AGENT_HOME") or homes.DEFAULT_HOME)
-    root = root.expanduser().absolute()
-    paths = {
-        "db": Path(db or os.environ.get("MEMORY_AGENT_DB") or root / "memory.db"),
-        "vault": Path(vault or os.environ.get("MEMORY_AGENT_VAULT") or root / "vault"),
-    }
-    paths = {name: path.expanduser().absolute() for name, path in paths.items()}
-    rest = checks(Home(home=root, decided={}, **paths))
     return [broken, *(check for check in rest if check.name != "config.json")]
 
 

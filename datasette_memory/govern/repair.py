@@ -107,6 +107,9 @@ def repair(
                 after = look()
                 if not (after.differences or after.damage):
                     return Repaired(work.steps, before, after)
+                if empty := [one.source for one in after.left_out if not one.path]:
+                    why = f"the index alone still holds the cards of {', '.join(empty)}"
+                    return Repaired([*work.steps, f"it was not built anew: {why}"], before, after)
         try:
             work.build_anew(bool(before.damage), finish)
         except MemoryFault as error:

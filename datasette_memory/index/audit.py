@@ -3,14 +3,13 @@
 import contextlib
 import hashlib
 import itertools
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from .connection import WRITE_TIMEOUT, sqlite3, transaction
+from .connection import copy_into, sqlite3, transaction
 from .functions import register
 from .links import resolve
 from .project import MARKS
@@ -24,9 +23,6 @@ from .schema import (
 
 Key = tuple[bytes, bytes]
 """A source and a path, as bytes."""
-
-# What `sqlite3_backup_step` gives while another program holds the database.
-_BUSY_OR_LOCKED = (5, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +124,6 @@ def merged(left: Iterator[Group], right: Iterator[Group]) -> Iterator[tuple[Key,
             one, other = next(left, None), next(right, None)
 
 
-def row(connection, key: Key, names: tuple[str, ...]) -> tuple | None:
-    """The values of a card's row."""
-    sql = f"select {', '.join(names)} from cards where source = ? and path = ?"
-    return connection.execute(sql, [_text(part) for part in key]).fetchone()
-
-
-def file_hash(connection, source: str, path: str) -> bytes | None:
-    """The hash of a file's bytes that the index keeps; `path` is that of the table `files`."""
-    found = connection.execute(
-        "select sha256 from files where source = ? and path = ?", (source, path)
-    ).fetchone()
-    return found and found[0]
-
-
 @contextlib.contextmanager
 def as_bytes(*connections) -> Iterator[None]:
     """Texts as the bytes they are: those of a damaged index need not be UTF-8."""
@@ -234,15 +216,8 @@ def copied(connection, path: Path | str = ":memory:") -> Iterator["sqlite3.Conne
 
     Works on a database that is only read, and while others write. Raises sqlite3.Error.
     """
-    deadline = time.monotonic() + WRITE_TIMEOUT
-
-    def give_up(status: int, remaining: int, total: int) -> None:
-        # Left alone, the backup tries again for ever.
-        if status in _BUSY_OR_LOCKED and time.monotonic() > deadline:
-            raise sqlite3.OperationalError("database is locked")
-
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as target:
-        connection.backup(target, progress=give_up)
+        copy_into(connection, target)
         yield target
 
 

@@ -28,6 +28,8 @@ PAGE_SIZE = 16384
 
 _MAGIC = b"SQLite format 3\x00"
 _SQLITE_CORRUPT = 11
+# What `sqlite3_backup_step` gives while another program holds the database.
+_BUSY_OR_LOCKED = (5, 6)
 
 
 class NoIndex(MemoryFault):
@@ -132,6 +134,18 @@ def transaction(connection: "sqlite3.Connection") -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
+
+
+def copy_into(source: "sqlite3.Connection", target: "sqlite3.Connection") -> None:
+    """Copy a whole database in one transaction of SQLite's backup. Raises sqlite3.Error."""
+    deadline = time.monotonic() + WRITE_TIMEOUT
+
+    def give_up(status: int, remaining: int, total: int) -> None:
+        # Left alone, the backup tries again for ever.
+        if status in _BUSY_OR_LOCKED and time.monotonic() > deadline:
+            raise sqlite3.OperationalError("database is locked")
+
+    source.backup(target, progress=give_up)
 
 
 @contextlib.contextmanager

@@ -363,9 +363,16 @@ def test_a_vault_that_is_missing_or_empty_is_not_well(place, told, gone):
     repaired = mend(place)
     assert repaired.steps == [] and not repaired.ok
     assert place.sql("select count(*) from cards where source = 'vault'") == [(4,)]
+    # Not even when it is time to build it anew.
+    place.sql("drop index idx_cards_kind")
+    assert mend(place).steps[-1] == (
+        "it was not built anew: the index alone still holds the cards of vault"
+    )
+    assert place.sql("select count(*) from cards where source = 'vault'") == [(4,)]
     if not gone:
         place.vault.rmdir()
     (place.root / "elsewhere").rename(place.vault)
+    assert mend(place).ok
     assert place.verify().ok
 
 
