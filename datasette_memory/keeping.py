@@ -29,7 +29,7 @@ class Keeping:
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> Verification:
         """Make the index anew beside it, and compare; nothing is written.
 
-        `deep` also checks every page of the database and every text of the evidence.
+        `deep` also compares every token, and checks every text of the evidence.
         """
         from .govern.verify import verify
         from .index.connection import connect_read

@@ -10,8 +10,6 @@ from ..index import audit
 from ..index.connection import (
     Damaged,
     NoIndex,
-    NotADatabase,
-    connect_any,
     connect_read,
     connect_write,
     translated,
@@ -92,9 +90,8 @@ def repair(
             return Verification(damage=[str(error)], deep=deep)
 
     with write_lock(db_path, waiting):
-        work.set_aside_what_is_no_database()
         before = look()
-        if not (before.differences or before.damage or work.steps):
+        if not (before.differences or before.damage):
             return Repaired([], before, before)
         hopeless = bool(before.damage)
         if not hopeless:
@@ -130,17 +127,6 @@ class _Repair:
         self.ledger = ledger
         self.progress = progress
         self.steps: list[str] = []
-
-    def set_aside_what_is_no_database(self) -> None:
-        """Make room for an index where its file was overwritten; a text file is not touched."""
-        try:
-            connect_any(self.db_path).close()
-        except NotADatabase as error:
-            if error.binary:
-                kept = set_aside(self.db_path)
-                self.steps.append(f"the file was no database any more, and was kept as {kept.name}")
-        except MemoryFault:
-            pass  # As the first look tells.
 
     def mend(self, found: Verification) -> None:
         """Make again what differs."""

@@ -26,7 +26,6 @@ WRITE_TIMEOUT = 15.0
 #: Cards of one to three kilobytes leave a third of each page of SQLite's own size empty.
 PAGE_SIZE = 16384
 
-_MAGIC = b"SQLite format 3\x00"
 _SQLITE_CORRUPT = 11
 # What `sqlite3_backup_step` gives while another program holds the database.
 _BUSY_OR_LOCKED = (5, 6)
@@ -38,12 +37,6 @@ class NoIndex(MemoryFault):
 
 class Damaged(MemoryFault):
     """The database is broken and has to be built again."""
-
-
-class NotADatabase(MemoryFault):
-    """The file is something else: a text, or when `binary` what may have been an index once."""
-
-    binary = False
 
 
 def connect_read(path: Path) -> "sqlite3.Connection":
@@ -171,13 +164,12 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
-    if "not a database" in text and not _began_like_one(head := _head(path)):
-        other = NotADatabase(
+    if "not a database" in text and b"\0" not in _head(path):
+        # A text; all else may have been an index once.
+        return MemoryFault(
             f"{path} is not a database",
             "name another file with --db, or move this one away if it once was the index",
         )
-        other.binary = b"\0" in head
-        return other
     # A damaged schema may make SQLite say things that are no text.
     if (
         isinstance(error, UnicodeError)
@@ -257,12 +249,6 @@ def _head(path: Path) -> bytes:
             return file.read(4096)
     except OSError:
         return b""
-
-
-def _began_like_one(head: bytes) -> bool:
-    """Whether this is the beginning of a database but for a few bytes, or nothing but zeros."""
-    same = sum(a == b for a, b in zip(head, _MAGIC))
-    return same >= len(_MAGIC) - 4 or (head != b"" and not any(head))
 
 
 def _journal_mode(connection: "sqlite3.Connection", mode: str) -> str:

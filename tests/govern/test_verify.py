@@ -20,7 +20,6 @@ from datasette_memory.index import audit
 from datasette_memory.index.connection import (
     Damaged,
     NoIndex,
-    NotADatabase,
     connect_read,
     connect_write,
 )
@@ -520,7 +519,7 @@ def test_a_flipped_bit_in_a_body_is_found(place, told):
     assert mend(place).ok
 
 
-def test_a_flipped_bit_in_an_index_is_found_deep(place):
+def test_a_flipped_bit_in_an_index_is_found_and_mended(place):
     place.calm()
     page = place.sql("select rootpage from sqlite_master where name = 'idx_cards_kind'")[0][0]
     size = place.sql("pragma page_size")[0][0]
@@ -528,9 +527,9 @@ def test_a_flipped_bit_in_an_index_is_found_deep(place):
     at = data.index(b"decision", (page - 1) * size, page * size)
     place.db.write_bytes(flipped(data, at))
     assert place.sql("pragma quick_check") == [("ok",)]
-    found = place.verify(deep=True)
+    found = place.verify()
     assert any("idx_cards_kind" in line for line in found.damage), found.lines()
-    repaired = mend(place, deep=True)
+    repaired = mend(place)
     assert repaired.ok
     assert "the index was built anew from the files" in repaired.steps
 
@@ -633,11 +632,11 @@ def test_a_damaged_database_is_kept_and_built_anew(place, zeroed):
 def test_a_file_that_is_no_database_any_more_is_kept_and_built_anew(place):
     place.calm()
     place.db.write_bytes(b"garbage\0" * 1000)
-    with pytest.raises(NotADatabase):
+    with pytest.raises(Damaged):
         place.verify()
     repaired = mend(place)
     assert repaired.ok
-    assert repaired.steps[0].endswith("was kept as memory.db.damaged")
+    assert repaired.steps[-1] == "the damaged index was kept as memory.db.damaged"
     assert place.db.with_name("memory.db.damaged").read_bytes() == b"garbage\0" * 1000
 
 

@@ -5,7 +5,6 @@ import contextlib
 import pytest
 
 from datasette_memory.errors import MemoryFault
-from datasette_memory.index import rebuild as rebuilding
 from datasette_memory.index.connection import connect_write, sqlite3
 from datasette_memory.index.rebuild import clear_away, rebuild
 from datasette_memory.vault.sources import Source
