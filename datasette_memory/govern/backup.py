@@ -455,12 +455,8 @@ def _target(home: Home, contents: Contents) -> Home:
     def place(name: str, usual: str) -> Path:
         if home.decided.get(name) not in (None, "default", "config.json"):
             return Path(os.path.realpath(getattr(home, name)))
-        stated = contents.config.get(name)
-        if isinstance(stated, str) and stated:
-            path = Path(os.path.normpath(root / Path(stated).expanduser()))
-            if path != root and path.is_relative_to(root):
-                return path
-        return root / usual
+        path = _stated(contents.config, name, root)
+        return path if path and path != root and path.is_relative_to(root) else root / usual
 
     sources = contents.config.get("sources")
     sources = sources if isinstance(sources, list) else []
@@ -471,6 +467,14 @@ def _target(home: Home, contents: Contents) -> Home:
         vault=place("vault", "vault"),
         sources=tuple(one for one in sources if isinstance(one, dict) and "path" in one),
     )
+
+
+def _stated(config: dict, name: str, root: Path) -> Path | None:
+    """The place that `config.json` states for the vault or the index."""
+    stated = config.get(name)
+    if not isinstance(stated, str) or not stated:
+        return None
+    return Path(os.path.normpath(root / Path(stated).expanduser()))
 
 
 class _Restore:
@@ -592,12 +596,9 @@ class _Restore:
         """Let `config.json` not send anybody to where the vault and the index once were."""
         config = dict(self.contents.config)
         for name in ("db", "vault"):
-            stated = config.get(name)
-            if not isinstance(stated, str):
-                continue
-            path = Path(os.path.normpath(self.home.home / Path(stated).expanduser()))
-            if path != getattr(self.home, name):
-                del config[name]
+            path = _stated(config, name, self.home.home)
+            if path and path != getattr(self.home, name):
+                stated = config.pop(name)
                 self.notes.append(
                     f"config.json said {name}: {stated}; it is in its usual place now"
                 )

@@ -21,7 +21,7 @@ from ..index.connection import connect_write, fault, sqlite3, translated
 from ..index.migrations import migrate
 from ..index.project import project
 from ..index.rows import secret_path
-from ..index.sync import Progress, sync
+from ..index.sync import Progress, Report, sync
 from ..ledger.writer import FILE_NAME
 from ..sources import VAULT
 from ..vault.sources import Source
@@ -63,20 +63,12 @@ class Difference:
         return f"{self.table}: {place}: {self.what}" if place else f"{self.table}: {self.what}"
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What cannot be read now and so was not compared; `path` is empty for a whole source."""
-
-    source: str
-    path: str
-    reason: str
-
-
 @dataclass(slots=True)
 class Verification:
     """What was found. `cards` were compared; `more` differences are not listed; `damage` is what
-    is broken in the database, `evidence` which texts are; `behind` counts the events that the
-    next `index` takes in, which is no difference; `notes` tell of the ledger.
+    is broken in the database, `evidence` which texts are; `left_out` could not be read now, with
+    an empty path a whole source; `behind` counts the events that the next `index` takes in, which
+    is no difference; `notes` tell of the ledger.
     """
 
     cards: int = 0
@@ -84,7 +76,7 @@ class Verification:
     more: int = 0
     damage: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[Report] = field(default_factory=list)
     behind: int = 0
     notes: list[str] = field(default_factory=list)
     deep: bool = False
@@ -267,7 +259,7 @@ class _Comparison:
         place = (source.encode(), path.encode())
         if place in self.out_paths or place[0] in self.out_sources:
             return
-        self.found.left_out.append(LeftOut(source, path, reason))
+        self.found.left_out.append(Report(source, path, reason))
         if not path:
             self.out_sources.add(place[0])
             return
