@@ -657,9 +657,21 @@ def test_a_database_that_needs_the_names_itself_is_left_alone(home, place):
     assert query(memory, "select name from sqlite_master") == [("tags",)]
 
 
+@pytest.mark.parametrize("mend", ["index", "repair"])
+def test_an_index_that_was_overwritten_is_kept_and_built_anew(memory, mend):
+    spoilt = b"garbage\0" * 1000
+    for suffix in ("-wal", "-shm"):
+        memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+    memory.db.write_bytes(spoilt)
+    done = getattr(memory, mend)()
+    said = done.notes if mend == "index" else done.steps
+    assert "the damaged index was kept as memory.db.damaged" in said
+    assert memory.db.with_name("memory.db.damaged").read_bytes() == spoilt
+    assert memory.verify(deep=True).ok
+
+
 def test_a_locked_index_can_be_read_and_not_written(memory, monkeypatch):
     monkeypatch.setattr("datasette_memory.index.connection.WRITE_TIMEOUT", 0.1)
-    monkeypatch.setattr("datasette_memory.index.rebuild.WRITE_TIMEOUT", 0.1)
     with contextlib.closing(sqlite3.connect(memory.db, isolation_level=None)) as other:
         other.execute("begin exclusive")
         assert len(memory.search("8765").hits) == 2

@@ -11,7 +11,7 @@ import re
 import stat as modes
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from ..errors import MemoryFault
 from .inline import MARKDOWN_SUFFIXES
@@ -85,12 +85,7 @@ def read(stat: FileStat, source: Source) -> bytes:
     Raises OSError when it is gone, unreadable, has grown beyond `source.max_bytes` or is no
     regular file any more. A named pipe does not block, a link in its place is not followed.
     """
-    flags = os.O_RDONLY
-    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
-        flags |= getattr(os, name, 0)
-    with open(os.open(stat.full, flags), "rb", buffering=0) as file:
-        if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", stat.full)
+    with open_regular(stat.full) as file:
         limit = source.max_bytes
         data = file.read(min(stat.size, limit) + 1)
         parts = [data]
@@ -102,6 +97,28 @@ def read(stat: FileStat, source: Source) -> bytes:
         if total > limit:
             raise OSError(errno.EFBIG, f"larger than {_size(limit)}", stat.full)
         return b"".join(parts)
+
+
+def open_regular(path: str | bytes | os.PathLike, *, quietly: bool = False) -> IO[bytes]:
+    """A regular file, for reading without a buffer; `quietly` leaves the time of the last access
+    alone, which the system grants to its owner.
+
+    Raises OSError, also for all else: a named pipe does not block, a link is not followed.
+    """
+    flags = os.O_RDONLY
+    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
+        flags |= getattr(os, name, 0)
+    try:
+        descriptor = os.open(path, flags | (getattr(os, "O_NOATIME", 0) if quietly else 0))
+    except PermissionError:
+        if not quietly:
+            raise
+        descriptor = os.open(path, flags)
+    file = open(descriptor, "rb", buffering=0)
+    if not modes.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return file
 
 
 def is_markdown(name: str) -> bool:

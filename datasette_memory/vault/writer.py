@@ -198,7 +198,14 @@ class Vault:
             raise MemoryFault(f"{_shown(trash_path)} is not a regular file")
         folder = "/".join(parts[2:-1])
         stem, suffix = os.path.splitext(parts[-1])
-        return self._first_free(folder, stem, suffix, None, lambda to: durable.move(full, to))
+        path = self._first_free(folder, stem, suffix, None, lambda to: durable.move(full, to))
+        # The folders that `trash` made for it; those that hold more stay.
+        for made in list(full.parents)[: len(parts) - 2]:
+            try:
+                durable.system.rmdir(made)
+            except OSError:
+                break
+        return path
 
     def trashed(self) -> list[Trashed]:
         """What is in the trash, the latest first."""
