@@ -30,7 +30,8 @@ def _as_json(function: Callable[..., tuple[dict[str, Any], bool]]) -> Callable[.
             found, failed = function(memory, by, **arguments)
         except MemoryFault as fault:
             found, failed = {"error": fault.error, "next_step": what_next(fault, NAMES)}, True
-        return Answer(json.dumps(found, ensure_ascii=False), found, failed)
+        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        return Answer(text, found, failed)
 
     return tool
 

@@ -137,19 +137,19 @@ def what_next(fault: MemoryFault, names: Mapping[str, str] = _NAMES) -> str:
     gives the one for the other."""
     from .index.connection import NoIndex
 
-    said = fault.error[:1].upper() + fault.error[1:].rstrip(".")
+    said = fault.error.rstrip(".")
     if isinstance(fault, NoIndex):
         return (
-            f"{said}. {names['capture']} writes the first card and makes one; its owner imports "
+            f"{said}; {names['capture']} writes the first card and makes one; its owner imports "
             "what there is with `memory-import FOLDER`."
         )
     if isinstance(fault, Ambiguous):
         found = "\n".join(answers.shortened(one, 300) for one in fault.candidates[:20])
-        return f"{said}. Call again with the ref or the path of one of them:\n{found}"
+        return f"{said}; call again with the ref or the path of one of them:\n{found}"
     hint = _COMMAND.sub(lambda found: names.get(found[1], found[0]), fault.hint)
     if isinstance(fault, NotFound) and not hint:
         hint = f"{names['search']} finds the cards that are there"
-    return f"{said}. {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else f"{said}."
+    return f"{said}; {hint.rstrip('.')}." if hint else f"{said}."
 
 
 # Arguments. Models send null for what they leave out, numbers as text, and lists with commas.

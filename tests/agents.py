@@ -10,8 +10,11 @@ import sys
 import threading
 from pathlib import Path
 
+import httpx2
+from datasette.app import Datasette
 from mcp import Client, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from datasette_memory.memory import Memory
 
@@ -45,6 +48,55 @@ async def over_stdio(home: Path, *arguments: str, command=None, **options):
     with open(os.devnull, "w") as nowhere:
         me = types.Implementation(**ME)
         async with Client(stdio_client(server, nowhere), client_info=me, **options) as client:
+            yield client
+
+
+#: Who calls is what a header says; on 0.65 a plugin is also what lets a writer write.
+_ACTORS = """
+from datasette import hookimpl
+
+@hookimpl
+def actor_from_request(request):
+    name = request.headers.get("x-actor")
+    return {"id": name} if name else None
+
+@hookimpl
+def permission_allowed(actor, action):
+    if action in ("insert-row", "update-row") and (actor or {}).get("id") == "writer":
+        return True
+"""
+
+
+def datasette(home: Path, port: int, *more: str, closed: bool = False) -> list[str]:
+    """The command line of a Datasette on the memory of `home`. `closed`: nobody reads who has no
+    name."""
+    plugins = home.parent / "plugins"
+    plugins.mkdir(exist_ok=True)
+    (plugins / "actors.py").write_text(_ACTORS)
+    known = {"id": ["reader", "writer", "root"]}
+    # On 1.0 what is written here counts for root too.
+    writing = {action: {"id": ["writer", "root"]} for action in ("insert-row", "update-row")}
+    database = {"tables": {"cards": {"permissions": writing}}} | (
+        {"allow": known} if closed else {}
+    )
+    configuration = home.parent / "configuration.json"
+    configuration.write_text(json.dumps({"databases": {"memory": database}}))
+    flag = "--config" if hasattr(Datasette, "table_config") else "--metadata"
+    return [
+        sys.executable, "-m", "datasette", "serve", str(home / "memory.db"),
+        "--host", "127.0.0.1", "--port", str(port), "--root", "--plugins-dir", str(plugins),
+        flag, str(configuration), *more,
+    ]  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def over_http(url: str, actor: str | None = None, path: str = "/-/mcp", **options):
+    """The SDK's client with a server that is running."""
+    headers = {"x-actor": actor} if actor else {}
+    me = types.Implementation(**ME)
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        transport = streamable_http_client(url + path, http_client=http)
+        async with Client(transport, client_info=me, **options) as client:
             yield client
 
 

@@ -273,7 +273,7 @@ FAILING = [
     ("memory_get", {"id": "D_9999"}, ["D_9999", "memory_search"]),
     ("memory_get", {"id": "../../etc/passwd"}, ["memory_search"]),
     ("memory_get", {}, ["id", "required"]),
-    ("memory_get", {"id": "twin"}, ["2 cards", "Call again", "one.md", "two.md"]),
+    ("memory_get", {"id": "twin"}, ["2 cards", "call again", "one.md", "two.md"]),
     ("memory_raw", {"id": "D_0001"}, ["no raw text", "memory_capture"]),
     ("memory_related", {"id": "nothing"}, ["nothing", "memory_search"]),
     ("memory_search", {"query": "x", "limit": "many"}, ["limit", "integer"]),
