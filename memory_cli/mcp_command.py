@@ -50,7 +50,6 @@ def mcp_command(settings, tools, read_only):
       memory mcp
       memory mcp --read-only
       memory mcp --tools router --home ~/工作记忆
-      claude mcp add memory -- memory mcp
     """
     from datasette_memory.errors import MemoryFault
 
