@@ -88,7 +88,7 @@ def card(shown: Shown) -> Answer:
 def raw(found: Mapping[str, Any]) -> Answer:
     """A window of the long original of a card."""
     window = Window(str(found["text"]), found["offset"], found["length"])
-    known = {key: found[key] for key in ("ref", "title", "sha256", "part", "parts")}
+    known = {key: found[key] for key in ("id", "ref", "title", "sha256", "part", "parts")}
     head = [
         _one_line(f"{known['ref']} {known['title']}, raw text {known['part']}/{known['parts']}")
     ]

@@ -196,6 +196,7 @@ class Memory(Writing, Keeping):
         shown = store.window(str(kept[part - 1]), offset, max_chars)
         self._record_read(card, by)
         return {
+            "id": card["id"],
             "ref": card["ref"],
             "title": card["title"],
             "sha256": kept[part - 1],

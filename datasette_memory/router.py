@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .answers import MAX_ANSWER, Answer, change, fitted, shortened, size
-from .errors import MemoryFault, NotFound
+from .errors import MemoryFault
 from .text.window import MAX_CHARS, Window
 from .tools import By, Tool, annotations, needed, number, text, what_next, words
 
@@ -44,6 +44,10 @@ def search_memory(
     type: text("Only this type: decision, code_change, issue, note, reference, session.") = None,
     limit: number("1 to 20.") = 5,
 ):
+    """Search the index of what was decided, changed and broken before. Call it before you start a
+    task, decide or debug. Search by names, identifiers and keywords, not by whole questions. It
+    gives short records; read one with read_raw_data.
+    """
     result = memory.search(keyword, kind=_kind(type), limit=limit, by=by)
     records = [_record(card) for card in memory.cards(hit.id for hit in result.hits)]
     found = {"keyword": shortened(keyword, 100), "count": len(records), "results": records}
@@ -66,27 +70,31 @@ def read_raw_data(
     max_chars: number("Characters; at most what one answer holds (about 6000).") = 0,
     offset: number("Begin at this character, to read on.") = 0,
 ):
-    shown = memory.show(record_id, offset=offset, max_chars=max_chars, by=by)
-    window = shown.window
-    kept = shown.card["refs"].get("evidence") if isinstance(shown.card["refs"], dict) else None
-    if kept:
-        try:
-            raw = memory.raw(record_id, offset=offset, max_chars=max_chars)
-            window = Window(str(raw["text"]), raw["offset"], raw["length"])
-        except NotFound:
-            # The original is gone; the card still holds its beginning.
-            pass
+    """Read the whole text of one record that search_memory found. Call it only for a record that
+    fits; while truncated is true, read on from the offset in next_step.
+    """
+    next_step = "This is all of it."
+    try:
+        # What was too long for a card is its original. It counts as a read, as a show does.
+        raw = memory.raw(record_id, offset=offset, max_chars=max_chars, by=by)
+    except MemoryFault as fault:
+        shown = memory.show(record_id, offset=offset, max_chars=max_chars, by=by)
+        card, window = shown.card, shown.window
+        if isinstance(card["refs"], dict) and card["refs"].get("evidence"):
+            next_step = f"This is only the card; its original cannot be read: {fault.error}."
+    else:
+        (card,) = memory.cards([raw["id"]])
+        window = Window(str(raw["text"]), raw["offset"], raw["length"])
     relations = [
-        {"target_id": one["target"], "relation_type": one["type"]}
-        for one in shown.card["relations"][:20]
+        {"target_id": one["target"], "relation_type": one["type"]} for one in card["relations"][:20]
     ]
-    found = _record(shown.card) | {"relations": relations, "content": "", "total_chars": 10**9}
+    found = _record(card) | {"relations": relations, "content": "", "total_chars": 10**9}
     window = fitted(window, max(100, MAX_ANSWER - 300 - size(found)))
     found |= {
         "content": window.text,
         "total_chars": window.length,
         "truncated": window.has_more,
-        "next_step": "This is all of it.",
+        "next_step": next_step,
     }
     if window.has_more:
         found["next_step"] = (
@@ -106,6 +114,9 @@ def save_memory(
     keywords: words("Other words to find it by.") = None,
     relates_to: words("Ids of records that it refers to.") = None,
 ):
+    """Save a decision, a change, a problem and its solution that a later session needs. Search
+    first. Put other ways to say it into keywords. No credentials.
+    """
     from .fields import words as listed
 
     made = memory.capture(
@@ -137,6 +148,7 @@ def link_memory(
     target_id: needed("The id of the record that it leads to."),
     relation_type: needed("supersedes, caused_by, implements or any word."),
 ):
+    """Make a directed relation from one record to another, as a decision that supersedes one."""
     made = memory.link(source_id, relation_type, target_id, by=by)
     answer = change(made)
     found = {
@@ -168,36 +180,8 @@ def _kind(type: str | None) -> str | None:
 NAMES = {"search": "search_memory", "capture": "save_memory", "raw": "read_raw_data"}
 
 TOOLS: tuple[Tool, ...] = (
-    Tool(
-        search_memory,
-        "Search the index of what was decided, changed and broken before. Call it before you "
-        "start a task, decide or debug. Search by names, identifiers and keywords, not by whole "
-        "questions. It gives short records; read one with read_raw_data.",
-        None,
-        ("READ",),
-        annotations(reads=True),
-    ),
-    Tool(
-        read_raw_data,
-        "Read the whole text of one record that search_memory found. Call it only for a record "
-        "that fits; while truncated is true, read on from the offset in next_step.",
-        None,
-        ("READ",),
-        annotations(reads=True),
-    ),
-    Tool(
-        save_memory,
-        "Save a decision, a change, a problem and its solution that a later session needs. Search "
-        "first. Put other ways to say it into keywords. No credentials.",
-        None,
-        ("ADD",),
-        annotations(repeats=True),
-    ),
-    Tool(
-        link_memory,
-        "Make a directed relation from one record to another, as a decision that supersedes one.",
-        None,
-        ("CHANGE",),
-        annotations(repeats=True),
-    ),
+    Tool(search_memory, None, ("READ",), annotations(reads=True)),
+    Tool(read_raw_data, None, ("READ",), annotations(reads=True)),
+    Tool(save_memory, None, ("ADD",), annotations(repeats=True)),
+    Tool(link_memory, None, ("CHANGE",), annotations(repeats=True)),
 )

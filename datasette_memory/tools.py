@@ -35,10 +35,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `function` takes a Memory, who calls, and the arguments of the call."""
+    """A tool. `function` takes a Memory, who calls, and the arguments of the call; its docstring
+    is what a model reads to know when to call it."""
 
     function: Callable[..., Answer]
-    description: str
     #: What its structured result looks like; None for a text alone.
     result: Any
     needs: tuple[str, ...]
@@ -47,6 +47,10 @@ class Tool:
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        return " ".join(str(self.function.__doc__).split())
 
     @property
     def writes(self) -> bool:
@@ -239,6 +243,7 @@ class Hits(TypedDict):
 
 
 class Page(TypedDict):
+    id: int
     ref: str
     title: str
     text: str
@@ -250,7 +255,6 @@ class Page(TypedDict):
 
 
 class Card(Page):
-    id: int
     path: str
     source: str
     kind: str
@@ -336,6 +340,13 @@ def memory_search(
     superseded: flag("Let replaced cards in.") = False,
     as_of: text("The cards that held on that day.") = None,
 ) -> Answer:
+    """Search what was decided, learned and broken before. Call it before you answer from memory,
+    start a task, make a decision or debug an error. Search by names, identifiers, error codes
+    and keywords, two or three at a time ('阿里云 私钥', 'getUserById timeout'), not by whole
+    questions. Each hit has a ref, how it matched (all: every term; any: some) and a snippet;
+    read the promising ones with memory_get before you rely on them. No hit: try fewer or other
+    words.
+    """
     from .fields import words as listed
 
     result = memory.search(
@@ -362,6 +373,9 @@ def memory_get(
     full: flag("As max_chars 0.") = False,
     as_of: text("The text of that day.") = None,
 ) -> Answer:
+    """Read a card that memory_search found. A long card comes in pages: while has_more is true,
+    call again with offset = next_offset.
+    """
     shown = memory.show(id, offset=offset, max_chars=max_chars, full=full, as_of=as_of, by=by)
     return answers.card(shown)
 
@@ -369,11 +383,14 @@ def memory_get(
 def memory_raw(
     memory: "Memory",
     by: By,
-    id: needed(_REF),
+    id: needed("The ref of the card, as D_0001."),
     offset: number("Begin at this character.") = 0,
     max_chars: number(_PAGE) = 0,
     part: number("Which one, when there are several.") = 1,
 ) -> Answer:
+    """Read the long original (transcript, log, document) that is kept beside a card, a page at a
+    time. Only when the card is not enough and says that it has one.
+    """
     return answers.raw(memory.raw(id, offset=offset, max_chars=max_chars, part=part, by=by))
 
 
@@ -384,10 +401,16 @@ def memory_related(
     depth: number("How many links far, 1 to 5.") = 1,
     offset: number("Begin at this card.") = 0,
 ) -> Answer:
+    """Show the cards that a card is linked with, in both directions: causes, consequences, what
+    replaced it. Call it after memory_get, when you need the context of a card.
+    """
     return answers.related(memory.related(id, depth=max(1, min(5, depth))), offset)
 
 
 def memory_stats(memory: "Memory", by: By) -> Answer:
+    """Count the cards by kind, source and project. Call it to learn what this memory holds and
+    which filters memory_search can use.
+    """
     return answers.stats(memory.stats().to_dict())
 
 
@@ -408,6 +431,11 @@ def memory_capture(
     raw: text("A long original to keep beside the card.") = None,
     reject_secrets: flag("Refuse what looks like a credential.") = False,
 ) -> Answer:
+    """Write a card, when something was decided, learned, fixed or agreed on that a later session
+    needs. Search first: correct an existing card with memory_update, replace an outdated one
+    with memory_supersede. One fact a card, self-contained, with names and identifiers in full;
+    no credentials. It can be found at once. The same title and body again changes nothing.
+    """
     given = _said(
         kind=kind, tags=tags, keywords=keywords, summary=summary, project=project,
         confidence=confidence, sensitivity=sensitivity, valid_until=valid_until, raw=raw,
@@ -437,6 +465,9 @@ def memory_supersede(
     relates: words("Links as TYPE:REF.") = None,
     reject_secrets: flag() = False,
 ) -> Answer:
+    """Replace a card whose fact has changed by a new one. The old card stays readable, is linked
+    with the new one, and leaves the searches.
+    """
     given = _said(kind=kind, tags=tags, keywords=keywords, summary=summary)
     made = memory.supersede(
         id,
@@ -467,6 +498,10 @@ def memory_update(
     valid_until: text("Date.") = None,
     reject_secrets: flag() = False,
 ) -> Answer:
+    """Correct a card that is wrong or incomplete. Only what is given changes, an empty text takes
+    a field away; the earlier text is kept. When the fact itself has changed, use
+    memory_supersede.
+    """
     changes = _said(
         title=title, kind=kind, summary=summary, tags=tags, keywords=keywords, project=project,
         confidence=confidence, sensitivity=sensitivity, valid_until=valid_until,
@@ -482,12 +517,18 @@ def memory_link(
     type: needed(_TYPE),
     target: needed("The card that it leads to."),
 ) -> Answer:
+    """Link two cards that explain each other: the cause of a mistake, the decision that code
+    implements.
+    """
     return answers.change(memory.link(id, type, target, by=by))
 
 
 def memory_reindex(
     memory: "Memory", by: By, rebuild: flag("Build it anew from nothing.") = False
 ) -> Answer:
+    """Bring the index in step with the files. Only needed after files were changed by hand, or
+    when the index is missing: what tools write is indexed at once.
+    """
     return answers.synced(memory.index(rebuild=rebuild).to_dict())
 
 
@@ -511,92 +552,14 @@ def relations(given: list[str] | str | None) -> list[tuple[str, str]]:
 _READS = annotations(reads=True)
 
 TOOLS: tuple[Tool, ...] = (
-    Tool(
-        memory_search,
-        "Search what was decided, learned and broken before. Call it before you answer from "
-        "memory, start a task, make a decision or debug an error. Search by names, identifiers, "
-        "error codes and keywords, two or three at a time ('阿里云 私钥', 'getUserById timeout'), "
-        "not by whole questions. Each hit has a ref, how it matched (all: every term; any: some) "
-        "and a snippet; read the promising ones with memory_get before you rely on them. No hit: "
-        "try fewer or other words.",
-        Hits,
-        ("READ",),
-        _READS,
-    ),
-    Tool(
-        memory_get,
-        "Read a card that memory_search found. A long card comes in pages: while has_more is "
-        "true, call again with offset = next_offset.",
-        Card,
-        ("READ",),
-        _READS,
-    ),
-    Tool(
-        memory_capture,
-        "Write a card, when something was decided, learned, fixed or agreed on that a later "
-        "session needs. Search first: correct an existing card with memory_update, replace an "
-        "outdated one with memory_supersede. One fact a card, self-contained, with names and "
-        "identifiers in full; no credentials. It can be found at once. The same title and body "
-        "again changes nothing.",
-        Changed,
-        ("ADD",),
-        annotations(repeats=True),
-    ),
-    Tool(
-        memory_update,
-        "Correct a card that is wrong or incomplete. Only what is given changes, an empty text "
-        "takes a field away; the earlier text is kept. When the fact itself has changed, use "
-        "memory_supersede.",
-        Changed,
-        ("CHANGE",),
-        annotations(destroys=True, repeats=True),
-    ),
-    Tool(
-        memory_supersede,
-        "Replace a card whose fact has changed by a new one. The old card stays readable, is "
-        "linked with the new one, and leaves the searches.",
-        Changed,
-        ("ADD", "CHANGE"),
-        annotations(),
-    ),
-    Tool(
-        memory_link,
-        "Link two cards that explain each other: the cause of a mistake, the decision that code "
-        "implements.",
-        Changed,
-        ("CHANGE",),
-        annotations(repeats=True),
-    ),
-    Tool(
-        memory_related,
-        "Show the cards that a card is linked with, in both directions: causes, consequences, "
-        "what replaced it. Call it after memory_get, when you need the context of a card.",
-        Related,
-        ("READ",),
-        _READS,
-    ),
-    Tool(
-        memory_raw,
-        "Read the long original (transcript, log, document) that is kept beside a card, a page at "
-        "a time. Only when the card is not enough and says that it has one.",
-        Raw,
-        ("READ",),
-        _READS,
-    ),
-    Tool(
-        memory_stats,
-        "Count the cards by kind, source and project. Call it to learn what this memory holds and "
-        "which filters memory_search can use.",
-        Figures,
-        ("READ",),
-        _READS,
-    ),
-    Tool(
-        memory_reindex,
-        "Bring the index in step with the files. Only needed after files were changed by hand, or "
-        "when the index is missing: what tools write is indexed at once.",
-        Synced,
-        ("CHANGE",),
-        annotations(repeats=True),
-    ),
+    Tool(memory_search, Hits, ("READ",), _READS),
+    Tool(memory_get, Card, ("READ",), _READS),
+    Tool(memory_capture, Changed, ("ADD",), annotations(repeats=True)),
+    Tool(memory_update, Changed, ("CHANGE",), annotations(destroys=True, repeats=True)),
+    Tool(memory_supersede, Changed, ("ADD", "CHANGE"), annotations()),
+    Tool(memory_link, Changed, ("CHANGE",), annotations(repeats=True)),
+    Tool(memory_related, Related, ("READ",), _READS),
+    Tool(memory_raw, Raw, ("READ",), _READS),
+    Tool(memory_stats, Figures, ("READ",), _READS),
+    Tool(memory_reindex, Synced, ("CHANGE",), annotations(repeats=True)),
 )

@@ -8,6 +8,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from datasette.app import Datasette
+from datasette_mcp import create_mcp_server
+from mcp import Client
 
 from datasette_memory.memory import Memory
 
@@ -69,6 +72,8 @@ def test_each_version_of_the_handshake(url):
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_tools_of_the_memory_stand_beside_those_of_datasette(home, url, mode):
     async with agents.over_http(url, mode=mode) as client:
+        version = agents.NEWEST if mode == "auto" else agents.HANDSHAKES[-1]
+        assert client.protocol_version == version
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names >= {*agents.READING, *agents.WRITING, "execute_sql", "get_database_schema"}
         found = await client.call_tool("memory_search", {"query": "全文检索"})
@@ -287,3 +292,14 @@ def test_an_unknown_method_and_what_is_no_json_are_protocol_errors(url):
         urllib.request.urlopen(request, timeout=60)
     assert refused.value.code == 400
     assert json.loads(refused.value.read())["error"]["code"] == -32700
+
+
+@pytest.mark.asyncio
+async def test_whoever_calls_without_http_is_nobody(home):
+    datasette = Datasette([str(home / "memory.db")])
+    await datasette.invoke_startup()
+    async with Client(create_mcp_server(datasette)) as client:
+        found = await client.call_tool("memory_search", {"query": "备份"})
+        assert found.structured_content["hits"][0]["ref"] == "F_0001"
+        made = await client.call_tool("memory_capture", {"title": "t", "body": _BODY})
+        assert made.is_error and "log in" in agents.said(made)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from datasette_memory.errors import MemoryFault
 from datasette_memory.memory import Memory
 
 
@@ -91,7 +92,7 @@ async def test_what_is_longer_than_20000_characters_is_kept_whole_as_evidence(ho
         arguments = {"type": "session", "title": "长谈", "content": content}
         saved = json.loads(agents.said(await client.call_tool("save_memory", arguments)))
         assert saved["id"] == "S_0001"
-        at, joined = 0, ""
+        at, joined, pages = 0, "", 1
         while True:
             arguments = {"record_id": saved["id"], "offset": at}
             text = agents.said(await client.call_tool("read_raw_data", arguments))
@@ -99,6 +100,7 @@ async def test_what_is_longer_than_20000_characters_is_kept_whole_as_evidence(ho
             page = json.loads(text)
             assert page["total_chars"] == len(content)
             joined += page["content"]
+            pages += 1
             if not page["truncated"]:
                 break
             at = len(joined)
@@ -106,9 +108,19 @@ async def test_what_is_longer_than_20000_characters_is_kept_whole_as_evidence(ho
         short = await client.call_tool("read_raw_data", {"record_id": "S_0001", "max_chars": 100})
         assert json.loads(agents.said(short))["content"] == content[:100]
     assert joined == content
+    # Each page counts as one read, not as one of the card and one of its original.
+    assert len(homes.events(home, "read")) == pages
     memory = Memory(str(home))
+    for original in (home / "evidence").glob("*/*.txt"):
+        original.write_text("somebody else's words")
     assert memory.show("S_0001", full=True).window.text == content[:20_000] + "\n"
-    assert memory.raw("S_0001")["length"] == len(content)
+    with pytest.raises(MemoryFault) as damaged:
+        memory.raw("S_0001")
+    # The end of the card says that more is missing, and why.
+    async with agents.over_stdio(home, "--tools", "router") as client:
+        arguments = {"record_id": "S_0001", "offset": 19_990}
+        page = json.loads(agents.said(await client.call_tool("read_raw_data", arguments)))
+        assert not page["truncated"] and damaged.value.error in page["next_step"]
 
 
 async def test_a_list_of_hits_is_no_read_and_a_record_read_is_one(home):

@@ -99,6 +99,18 @@ def test_half_a_surrogate_pair_is_searched_for_all_the_same(home):
         assert client.next()["result"]["structuredContent"]["hits"][0]["ref"] == "F_0001"
 
 
+def test_what_the_sdk_does_not_need_waits_for_the_first_call(home):
+    with agents.Bare(home, PYTHONPROFILEIMPORTTIME="1") as client:
+        client.open()
+        client.ask(1, "tools/list")
+        client.process.stdin.close()
+        client.end()
+        loaded = {line.rpartition("|")[2].strip() for line in client.errors.decode().splitlines()}
+    assert {"mcp", "datasette_memory.tools", "memory_cli.wire"} <= loaded
+    heavy = {"datasette", "sqlite3", "sqlite_utils", "yaml", "filelock", "datasette_memory.memory"}
+    assert loaded & heavy == set()
+
+
 # What the tools are
 
 
