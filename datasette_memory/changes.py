@@ -243,13 +243,16 @@ class Changes:
         self, reference: str, new: NewCard, *, on_conflict: str = "suffix",
         reject_secrets: bool = False,
     ) -> Change:  # fmt: skip
-        """Write the card that replaces another; both are linked, the old one stays readable."""
-        old = self.known.find(reference)
+        """Write the card that replaces another; both are linked, the old one stays readable. What
+        replaces a secret card is one, unless `new` says otherwise."""
+        old = self.known.find(reference, secret=True)
         target = str(old["ref"])
+        secret = "secret" if old["sensitivity"] == "secret" else None
         new = replace(
             new,
             kind=new.kind or str(old["kind"]),
             project=new.project or old["project"],
+            sensitivity=new.sensitivity or secret,
             relates=(("supersedes", target), *new.relates),
         )
         ours = old["source"] == VAULT
@@ -332,7 +335,7 @@ class Changes:
             )
         data = self.vault.read(str(card["path"]))
         old_text = self.evidence.get(str(events[-1]["sha256"]))
-        number = parse_card(data, str(card["path"])).version + 1
+        number = self._version(card, parse_card(data, str(card["path"]))) + 1
         from .vault.revise import updated_text
 
         text = updated_text(old_text, {"version": number, "updated": _now(), "id": card["ref"]})
@@ -379,7 +382,7 @@ class Changes:
         """Add or take away a relation. On a card of a read-only source it stands in the ledger."""
         kind = "unlinked" if remove else "linked"
         type = relation_type(type)
-        card = self.known.find(reference)
+        card = self.known.find(reference, secret=True)
         try:
             target = self.known.target(target)
         except NotFound:
@@ -388,6 +391,11 @@ class Changes:
                 raise
         if target == card["ref"] and not remove:
             raise MemoryFault(f"{target} cannot be linked with itself", "name another card")
+        if not remove and self.known.replaces(str(card["ref"]), type, target):
+            raise MemoryFault(
+                f"{card['ref']} and {target} would replace each other",
+                "take the other link away first: `memory related` shows it",
+            )
         if card["source"] != VAULT:
             return self._link_foreign(kind, card, type, target)
         relations = [
@@ -401,6 +409,11 @@ class Changes:
         return self._edit(card, {"relations": relations}, None, kind, type=type, target=target)
 
     def _link_foreign(self, kind: str, card: Mapping[str, Any], type: str, target: str) -> Change:
+        if card["id"] is None:
+            raise MemoryFault(
+                f"{card['ref']} is secret, and {card['source']!r} is only read",
+                "the ledger would tell of it: write the link into the file itself",
+            )
         origins = named.link_origins(self.known.index, card["id"], type, target)
         if "frontmatter" in origins and kind == "unlinked":
             raise MemoryFault(
@@ -444,6 +457,9 @@ class Changes:
             change, "restored", **({} if secret else {"trash": trash_path}), **_mark(secret)
         )
         self._index_one(change, data)
+        # Its reads come back with it.
+        with self._following(change):
+            self.known.project()
         return change
 
     # Inside: files
@@ -467,9 +483,9 @@ class Changes:
         if body is not None and body == old.body.strip("\n"):
             body = None
         text = updated_text(text_of(before, path), changes, None if body is None else body + "\n")
+        version = self._version(card, old)
         if text.encode() == before:
-            return Change("unchanged", card["id"], card["ref"], path, True, old.version)
-        version = old.version
+            return Change("unchanged", card["id"], card["ref"], path, True, version)
         if bump:
             version += 1
             counted = {"version": version, "updated": _now()}
@@ -504,11 +520,18 @@ class Changes:
         with durable.side_by_side():
             sha256 = self.vault.replace(path, text, record.sha256)
             self._record(
-                change, kind, before=record.sha256, version_before=old.version, version=version,
-                sha256=sha256, **data,
+                change, kind, before=record.sha256, version_before=self._version(card, old),
+                version=version, sha256=sha256, **data,
             )  # fmt: skip
             self._index_one(change, text.encode())
         return change
+
+    def _version(self, card: Mapping[str, object], text: Card) -> int:
+        """Which version of a card the text is. Where its `version` is a word of somebody else,
+        as 1.4.2, that stays in the file, and the ledger counts."""
+        if "version" not in text.extra:
+            return text.version
+        return 1 + sum(one["kind"] == "updated" for one in self.versions(card))
 
     def _parsed(self, card: Mapping[str, object]) -> Card:
         path = str(card["path"])

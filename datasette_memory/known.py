@@ -17,6 +17,7 @@ from .errors import Ambiguous, MemoryFault, NotFound
 from .home import Home
 from .index import named, numbers, read, seen
 from .index.connection import fault, sqlite3, transaction
+from .index.graph import replaces
 from .index.kept import KeptOpen
 from .index.links import fold
 from .index.near import near
@@ -155,12 +156,21 @@ class Known:
     def find(self, reference: str, secret: bool = False) -> dict[str, Any]:
         """The card that `reference` means, as `read.card` gives it; with `secret` also one that is
         kept out of the index. Raises NotFound and Ambiguous."""
+        card = self._find(reference, secret)
+        if card["source"] == VAULT and not (self.vault.root / card["path"]).exists():
+            # Somebody moved it, or took it away.
+            self._complete = self._follow()
+            card = self._find(reference, secret)
+        return card
+
+    def _find(self, reference: str, secret: bool) -> dict[str, Any]:
         connection = self.index
         ids = read.find_cards(connection, reference, read.roots(connection))
         if not ids and secret and read.has_secret(connection):
             from .index.secret import secret_index
+            from .index.sync import stored_sources
 
-            hidden = secret_index(connection, [self._source()])
+            hidden = secret_index(connection, stored_sources(connection))
             with contextlib.closing(hidden):
                 ids = read.find_cards(hidden, reference)
                 return _only(hidden, reference, ids) | {"id": None}
@@ -179,7 +189,7 @@ class Known:
     def target(self, reference: str) -> str:
         """The reference to write for the target of a relation. Raises NotFound."""
         if self._connection is not None and self._complete:
-            return str(self.find(reference)["ref"])
+            return str(self.find(reference, secret=True)["ref"])
         name = fold(reference)
         for one in self._files():
             if one.ref and name in (fold(one.ref), fold(one.path), fold(one.card.title)):
@@ -190,6 +200,13 @@ class Known:
             f"no card of the vault answers to {reference!r}, and there is no index of the others",
             "mend the index, or leave the relation out",
         )
+
+    def replaces(self, ref: str, type: str, target: str) -> bool:
+        """Whether a link of `type` would close a circle of cards that replace each other."""
+        if type not in ("supersedes", "superseded_by") or self._connection is None:
+            return False
+        newer, older = (ref, target) if type == "supersedes" else (target, ref)
+        return replaces(self._connection, older, newer)
 
     def namesakes(self, title: str) -> list[Found]:
         """The cards of the vault with an equal title. Raises sqlite3.Error."""

@@ -122,20 +122,10 @@ class Memory(Writing, Keeping):
         Counts as a read. `secret` looks among the cards outside the index when the index has none.
         `as_of` gives the text of that day. Raises NotFound, or Ambiguous when several cards answer.
         """
-        with self._reading() as connection:
-            try:
-                card = self._find(connection, reference)
-            except NotFound:
-                # Reading the secret cards costs much more than knowing that there are none.
-                if not secret or not read.has_secret(connection):
-                    raise
-                card = None
-        if card is None:
-            with self._secret_index() as connection:
-                card = self._find(connection, reference)
-        elif as_of is None:
+        card = self._found(reference, secret)
+        if as_of is None:
             self._record_read(card, by)
-        if as_of is not None:
+        else:
             card = self._as_of(card, as_of)
         text = str(card.pop("body"))
         return Shown(card, window(text, offset, max_chars, full))
@@ -148,16 +138,15 @@ class Memory(Writing, Keeping):
             found = [_decoded(read.card(connection, id)) for id in known]
         return [{key: value for key, value in card.items() if key != "body"} for card in found]
 
-    def history(self, reference: str) -> dict[str, object]:
+    def history(self, reference: str, *, secret: bool = False) -> dict[str, object]:
         """What happened to a card: `{ref, path, version, events}`, the oldest event first.
 
         An event with `before` has the earlier text in the evidence under that hash;
-        `restore_version` brings it back by its `version_before`.
+        `restore_version` brings it back by its `version_before`. `secret` as for `show`.
         """
         from .ledger.reader import merge
 
-        with self._reading() as connection:
-            card = self._find(connection, reference)
+        card = self._found(reference, secret)
         events = [
             {"t": event.t, "kind": event.kind, "by": event.by, "path": event.path, **event.data}
             for event, _ in merge(self.home.home / "ledger")
@@ -174,17 +163,16 @@ class Memory(Writing, Keeping):
 
     def raw(
         self, reference: str, *, offset: int = 0, max_chars: int = MAX_CHARS, part: int = 1,
-        by: Mapping[str, str | None] | None = None,
+        secret: bool = False, by: Mapping[str, str | None] | None = None,
     ) -> dict[str, object]:  # fmt: skip
         """A window of the long original that is kept beside a card; `part` counts from 1.
 
-        Raises NotFound when the card has none.
+        `secret` as for `show`. Raises NotFound when the card has none.
         """
         from .evidence.store import EvidenceStore, safe_reference
 
         safe_reference(reference)
-        with self._reading() as connection:
-            card = self._find(connection, reference)
+        card = self._found(reference, secret)
         kept = card["refs"].get("evidence", []) if isinstance(card["refs"], dict) else []
         kept = [kept] if isinstance(kept, str) else kept
         if not 1 <= part <= len(kept):
@@ -206,23 +194,30 @@ class Memory(Writing, Keeping):
         }
 
     def related(
-        self, reference: str, *, depth: int = 1, as_of: str | None = None
+        self, reference: str, *, depth: int = 1, as_of: str | None = None, secret: bool = False
     ) -> dict[str, object]:
         """The cards that hang together with one: `{ref, title, depth, count, cards}`.
 
         Each has the link by which it was reached first: `type`, `outgoing`, and `via`, the card
-        before it. `as_of` takes the links of that day.
+        before it. `as_of` takes the links of that day. `secret` as for `show`; other secret cards
+        are not among them.
         """
         from .index import graph
 
         moment = _day(as_of)
+        card = self._found(reference, secret)
+        start = int(str(card["id"]))
         with self._reading() as connection:
-            card = self._find(connection, reference)
             edges = None if moment is None else self._edges_then(connection, moment, card)
-            found = graph.walk(connection, int(card["id"]), depth, edges)
+            if start < 0:
+                then = card if as_of is None else self._as_of(card, as_of)
+                edges = graph.all_edges(connection) if edges is None else edges
+                edges += graph.edges_outside(connection, then)
+            found = graph.walk(connection, start, depth, edges)
             cards = []
             for one in found:
-                other, via = read.card(connection, one.id), read.card(connection, one.via)
+                other = read.card(connection, one.id)
+                via = card if one.via == start else read.card(connection, one.via)
                 cards.append(
                     {
                         "id": one.id,
@@ -365,6 +360,19 @@ class Memory(Writing, Keeping):
                 register(connection)
                 ensure_triggers(connection)
 
+    def _found(self, reference: str, secret: bool) -> dict[str, object]:
+        """The card that `reference` means; with `secret` also one that the index does not hold,
+        whose row id is below 0. Raises NotFound and Ambiguous."""
+        with self._reading() as connection:
+            try:
+                return self._find(connection, reference)
+            except NotFound:
+                # Reading the secret cards costs much more than knowing that there are none.
+                if not secret or not read.has_secret(connection):
+                    raise
+        with self._secret_index() as connection:
+            return self._find(connection, reference)
+
     def _find(self, connection, reference: str) -> dict[str, object]:
         from .search.sqlite import is_expired
 
@@ -382,7 +390,10 @@ class Memory(Writing, Keeping):
         return card
 
     def _record_read(self, card: Mapping[str, object], by: Mapping[str, str | None] | None) -> None:
-        """A read is counted as well as can be; no reader has to wait for it or hear of it."""
+        """A read is counted as well as can be; no reader has to wait for it or hear of it. Those
+        of secret cards are not: the ledger would tell of them."""
+        if int(str(card["id"])) < 0:
+            return
         moment = self._tell("read", by, card)
         if moment is None:
             return

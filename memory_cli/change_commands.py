@@ -252,7 +252,7 @@ def related_command(context, reference, depth, as_of):
       memory related D_0003 --as-of 2026-11-15
     """
     settings: Settings = context.obj
-    found = settings.memory().related(readable(reference), depth=depth, as_of=as_of)
+    found = settings.memory().related(readable(reference), depth=depth, as_of=as_of, secret=True)
     if settings.json:
         write_json(found)
     else:
@@ -338,7 +338,7 @@ def history_command(context, reference, restore, agent, session):
         change = memory.restore_version(readable(reference), restore, by=_by(agent, session))
         _finish(context, change)
         return
-    found = memory.history(readable(reference))
+    found = memory.history(readable(reference), secret=True)
     if settings.json:
         write_json(found)
         return
@@ -382,7 +382,12 @@ def raw_command(context, reference, offset, max_chars, part):
     """
     settings: Settings = context.obj
     found = settings.memory().raw(
-        readable(reference), offset=offset, max_chars=max_chars, part=part, by=_by(None, None)
+        readable(reference),
+        offset=offset,
+        max_chars=max_chars,
+        part=part,
+        secret=True,
+        by=_by(None, None),
     )
     if settings.json:
         write_json(found)

@@ -1131,6 +1131,115 @@ def test_a_secret_card_can_be_changed_and_forgotten(memory, home):
         assert again.show("N_0001").card["path"] == "17-Notes/金库密码本.md"
 
 
+def test_a_secret_card_has_all_the_commands(memory, home):
+    """It is found on this side of every server: its raw text, history, links, and its successor."""
+    memory.capture("平常", BODY)
+    memory.capture(
+        "金库密码本", "密码本放在第三个抽屉，钥匙在门后。", kind="fact", sensitivity="secret",
+        raw="密码本的扫描件原文", relates=[("refers_to", "N_0001")],
+    )  # fmt: skip
+    memory.capture("另一张", OTHER)
+    assert memory.raw("F_0001", secret=True)["text"] == "密码本的扫描件原文"
+    assert memory.link("N_0002", "about", "F_0001").status == "linked"
+    assert memory.link("F_0001", "seen_in", "N_0002").status == "linked"
+    found = memory.related("金库密码本", secret=True, depth=2)
+    assert [(one["ref"], one["type"], one["outgoing"], one["via"]) for one in found["cards"]] == [
+        ("N_0001", "refers_to", True, "F_0001"),
+        ("N_0002", "seen_in", True, "F_0001"),
+    ]
+    kinds = [event["kind"] for event in memory.history("F_0001", secret=True)["events"]]
+    assert kinds == ["created", "linked"]
+    # What a server calls does not know them.
+    for ask in (memory.raw, memory.related, memory.history, memory.show):
+        with pytest.raises(NotFound):
+            ask("F_0001")
+    # What replaces it is secret too, unless it is said not to be.
+    change = memory.supersede("F_0001", "金库密码本二", "密码本改放在第五个抽屉，钥匙在门后。")
+    assert (change.status, change.ref, change.indexed) == ("superseded", "F_0002", False)
+    old = homes.cards(home)["12-Facts/金库密码本.md"].decode()
+    assert "superseded_by: F_0002\n" in old and "sensitivity: secret\n" in old
+    new = homes.cards(home)["12-Facts/金库密码本二.md"].decode()
+    assert "kind: fact\n" in new and "sensitivity: secret\n" in new
+    memory.index()
+    data = b"".join(path.read_bytes() for path in home.glob("memory.db*"))
+    for word in ("金库", "抽屉", "扫描件"):
+        assert word.encode() not in data, word
+    open_one = memory.supersede(
+        "F_0002", "密码本的去处", "密码本已经交给银行保管，不在抽屉里。", sensitivity="internal"
+    )
+    assert memory.show(open_one.ref).card["sensitivity"] == "internal"
+    for command in ("history", "related", "raw"):
+        done = homes.command(home, command, "F_0001")
+        assert done.returncode == 0, done.stderr
+
+
+# What must not be
+
+
+def test_cards_cannot_replace_each_other(memory):
+    for title in "甲乙丙":
+        memory.capture(title, f"{BODY} {title}")
+    memory.link("N_0001", "supersedes", "N_0002")
+    memory.link("N_0003", "superseded_by", "N_0002")
+    for arguments in (
+        ("N_0002", "supersedes", "N_0001"),
+        ("N_0001", "superseded_by", "N_0002"),
+        ("N_0003", "supersedes", "N_0001"),
+        ("N_0001", "superseded_by", "N_0003"),
+    ):
+        with pytest.raises(MemoryFault, match="would replace each other"):
+            memory.link(*arguments)
+    assert memory.link("N_0001", "supersedes", "N_0003").status == "linked"
+    assert memory.link("N_0002", "refers_to", "N_0001").status == "linked"
+
+
+def test_a_version_that_is_a_word_stays_and_the_ledger_counts(memory, home):
+    memory.capture("接口", BODY)
+    path = home / "vault" / "17-Notes" / "接口.md"
+    path.write_text(path.read_text("utf-8").replace("kind:", "version: 2.1-rc\nkind:"), "utf-8")
+    texts = [f"{BODY} {number}" for number in range(3)]
+    answers = [memory.update("N_0001", body=text).version for text in texts]
+    assert answers == [2, 3, 4]
+    assert "version: 2.1-rc\n" in path.read_text("utf-8")
+    kept = [
+        event["version_before"] for event in memory.history("N_0001")["events"] if "before" in event
+    ]
+    assert kept == [1, 2, 3]
+    back = memory.restore_version("N_0001", 2)
+    assert (back.status, back.version) == ("updated", 5)
+    assert memory.show("N_0001").window.text == f"{texts[0]}\n"
+
+
+def test_a_card_that_was_moved_by_hand_is_followed(memory, home):
+    memory.capture("站点", BODY)
+    memory.show("N_0001")
+    notes = home / "vault" / "17-Notes"
+    for change in (
+        lambda: memory.update("N_0001", body=OTHER),
+        lambda: memory.link("N_0001", "refers_to", "N_0002"),
+        lambda: memory.forget("N_0001"),
+    ):
+        memory.capture("别的", f"{BODY} 别的")
+        [path] = [path for path in notes.rglob("*.md") if "站点" in path.name]
+        path.rename(notes / f"{path.stem}-新.md")
+        assert change().path == f"17-Notes/{path.stem}-新.md"
+    # And one that is gone says so.
+    (notes / "别的.md").unlink()
+    with pytest.raises(NotFound):
+        memory.update("N_0002", body=OTHER)
+
+
+def test_what_comes_back_from_the_trash_brings_its_reads(memory, home):
+    memory.capture("站点", BODY)
+    memory.show("N_0001")
+    memory.show("N_0001")
+    memory.restore(memory.forget("N_0001").trash_path)
+    reads = homes.query(home / "memory.db", "select reads from card_stats")
+    assert reads == [(2,)]
+    memory.index()
+    assert homes.query(home / "memory.db", "select reads from card_stats") == reads
+
+
 # References
 
 

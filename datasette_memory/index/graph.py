@@ -1,11 +1,12 @@
 """Which cards hang together by their links."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..vault.card import Card
-from .links import BEST, link_keys
+from .links import BEST, hashed_name, link_keys
 from .project import links_at
 
 #: How far a walk goes at the most, and how many cards it gives.
@@ -54,6 +55,25 @@ def walk(connection, start: int, depth: int, edges: Iterable[Edge] | None = None
     return list(found.values())
 
 
+_OLDER = """
+with recursive older (id) as (
+    select id from cards where ref = ?1
+    union
+    select links.target_id from older join links on links.card_id = older.id
+    where links.type = 'supersedes' and links.target_id is not null
+    union
+    select links.card_id from older join links on links.target_id = older.id
+    where links.type = 'superseded_by'
+)
+select exists (select 1 from older join cards on cards.id = older.id where cards.ref = ?2)
+"""
+
+
+def replaces(connection, newer: str, older: str) -> bool:
+    """Whether one card replaces another, itself or by others between them; both by ref."""
+    return bool(connection.execute(_OLDER, (newer, older)).fetchone()[0])
+
+
 def written_edges(connection) -> list[Edge]:
     """Every link that stands in a card and has a target."""
     rows = connection.execute(
@@ -73,6 +93,27 @@ def ledger_edges(connection, moment: str) -> list[Edge]:
         if row:
             edges += _edges(connection, row[0], source, path, links)
     return edges
+
+
+def all_edges(connection) -> list[Edge]:
+    """Every link that has a target, wherever it is written."""
+    rows = connection.execute(
+        "select card_id, type, target_id from links where target_id is not null"
+    )
+    return [Edge(*row) for row in rows]
+
+
+def edges_outside(connection, card: Mapping[str, Any]) -> list[Edge]:
+    """The links between the index and a card that it does not hold, as `read.card` gives that."""
+    written = [(one["type"], one["target"]) for one in card["relations"]]
+    rows = connection.execute(
+        "select card_id, type from links where key = ? and target_id is null",
+        (hashed_name(card["ref"]),),
+    )
+    return [
+        *_edges(connection, card["id"], card["source"], card["path"], written),
+        *(Edge(id, type, card["id"]) for id, type in rows),
+    ]
 
 
 def edges_of(connection, card: Card, id: int, source: str, path: str) -> list[Edge]:

@@ -8,7 +8,7 @@ from ..vault.card import parse_card
 from ..vault.sources import Source, read, scan
 from .connection import sqlite3
 from .migrations import migrate
-from .rows import card_row, secret_path, tag_rows, upsert_sql
+from .rows import INSERT_LINK, card_row, link_rows, secret_path, tag_rows, upsert_sql
 
 
 def secret_index(connection, sources: Iterable[Source]) -> "sqlite3.Connection":
@@ -39,4 +39,8 @@ def secret_index(connection, sources: Iterable[Source]) -> "sqlite3.Connection":
                     row = card_row(card, id, source.name, file.path, file.mtime_ns)
                     memory.execute(upsert_sql(row), row)
                     memory.executemany("insert into tags values (?, ?)", tag_rows(card, id))
+                    memory.executemany(INSERT_LINK, link_rows(card, id, file.path))
+                    memory.execute(
+                        "update cards set superseded_by = ? where id = ?", (card.superseded_by, id)
+                    )
     return memory

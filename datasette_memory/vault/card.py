@@ -137,7 +137,7 @@ def parse_card(data: bytes, path: str) -> Card:
         ttl=_ttl(get("ttl"), faults),
         valid_from=_time(get("valid_from"), "valid_from", faults),
         valid_until=_time(get("valid_until"), "valid_until", faults),
-        relations=_relations(fields, faults),
+        relations=relations_in(fields, faults),
         wikilinks=tuple(inline.links(prose)),
         superseded_by=_link_line(get("superseded_by"), "superseded_by", faults),
         refs=_refs(get("refs"), faults),
@@ -320,7 +320,8 @@ def _kind(value: Any, path: str, faults: list[str]) -> str:
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?"
 )
-_WHOLE = re.compile(r"([-+]?[0-9]{1,18})(?:\.0{1,18})?")
+#: A whole number, as `version` and `priority` are written.
+WHOLE = re.compile(r"([-+]?[0-9]{1,18})(?:\.0{1,18})?")
 
 
 def _confidence(value: Any, faults: list[str]) -> float:
@@ -335,7 +336,7 @@ def _confidence(value: Any, faults: list[str]) -> float:
 def _int(value: Any, what: str, faults: list[str]) -> int | None:
     if value is None:
         return None
-    found = _WHOLE.fullmatch(value.strip()) if isinstance(value, str) else None
+    found = WHOLE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         faults.append(f"{what} {_show(value)} is not a whole number: left out")
         return None
@@ -356,7 +357,7 @@ def _own_int(value: Any, what: str, default: int, extra: dict[str, Any], faults:
     `version: 1.4.2`, `version: experimental` and `priority: high` are common in files that were
     not written for this project: the word is kept with the unknown keys, and is no fault.
     """
-    if isinstance(value, str) and not _WHOLE.fullmatch(value.strip()):
+    if isinstance(value, str) and not WHOLE.fullmatch(value.strip()):
         extra.setdefault(what, str(value))
         return default
     number = _int(value, what, faults)
@@ -472,7 +473,8 @@ _IN_WORDS = re.compile(
 )
 
 
-def _relations(fields: dict[str, Any], faults: list[str]) -> tuple[Relation, ...]:
+def relations_in(fields: dict[str, Any], faults: list[str]) -> tuple[Relation, ...]:
+    """The relations that frontmatter states, each once; what is none goes to `faults`."""
     found: dict[Relation, None] = {}
 
     def add(kind: Any, targets: Any) -> None:

@@ -61,7 +61,8 @@ class PythonParser(Reader, Scanner, Parser):
         Parser.__init__(self)
 
 
-_Parser = CParser or PythonParser
+#: libyaml where it is there, else PyYAML itself.
+EventParser = CParser or PythonParser
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
@@ -284,7 +285,7 @@ def _describe(error: Exception) -> str:
 
 _NO_KEY = object()
 _BAD_KEY = object()
-_TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
+TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 _SCALAR_TAGS = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "timestamp")
 )
@@ -306,7 +307,7 @@ def _parse(text: str) -> tuple[Any, list[str]]:
     key: Any = _NO_KEY
     root: Any = None
     documents = 0
-    parser = _Parser(text)
+    parser = EventParser(text)
     try:
         next_event = parser.get_event
         while True:
@@ -317,12 +318,12 @@ def _parse(text: str) -> tuple[Any, list[str]]:
                     raise Refused(_ANCHORS)
                 value: Any = event.value
                 if escapes:
-                    value = _UNSAFE.sub("", value)
+                    value = UNSAFE.sub("", value)
                 tag = event.tag
                 if tag is None:
                     if not event.implicit[0]:
                         value = Quoted(value)
-                elif tag in _TEXT_TAGS:
+                elif tag in TEXT_TAGS:
                     value = Quoted(value)
                 elif tag not in _SCALAR_TAGS:
                     raise Refused(_refused_tag(tag))
@@ -378,7 +379,7 @@ def _refused_tag(tag: str) -> str:
     return f"YAML tag {tag[:60]!r} is refused: frontmatter not read"
 
 
-_UNSAFE = re.compile("[\0\ud800-\udfff]")
+UNSAFE = re.compile("[\0\ud800-\udfff]")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")

@@ -186,9 +186,9 @@ def _plan(mapping: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 
 def _is_a_word(value: Any) -> bool:
     """Whether a version is none of ours: `1.4.2`, `experimental`, which the reader keeps too."""
-    from .card import _WHOLE
+    from .card import WHOLE
 
-    return says(value) and not (isinstance(value, str) and _WHOLE.fullmatch(value.strip()))
+    return says(value) and not (isinstance(value, str) and WHOLE.fullmatch(value.strip()))
 
 
 def _names(mapping: dict[str, Any], key: str) -> list[str]:
@@ -209,17 +209,17 @@ def _with_relations(mapping: dict[str, Any], wanted: dict[str, Any]) -> dict[str
     A relation stands in the list `relations` or under a key of its own, and in several spellings;
     one that stays is left as it is written.
     """
-    from .card import RELATION_KEYS, _relations
+    from .card import RELATION_KEYS, relations_in
     from .frontmatter import resolve
 
-    shall = dict.fromkeys(_relations({"relations": wanted["relations"]}, []))
+    shall = dict.fromkeys(relations_in({"relations": wanted["relations"]}, []))
     wanted = dict(wanted)
     held = set()
     for key in RELATION_KEYS:
         names = [name for name in _names(mapping, key) if says(mapping[name])]
         if not names or key in wanted:
             continue
-        found = _relations({key: mapping[names[0]]}, [])
+        found = relations_in({key: mapping[names[0]]}, [])
         kept = [relation for relation in found if relation in shall]
         held.update(kept)
         if len(kept) < len(found):
@@ -229,7 +229,7 @@ def _with_relations(mapping: dict[str, Any], wanted: dict[str, Any]) -> dict[str
     old = mapping[names[0]] if names else []
     items = []
     for written in old if isinstance(old, list) else [old]:
-        found = _relations({"relations": [written]}, [])
+        found = relations_in({"relations": [written]}, [])
         if all(relation in shall for relation in found):
             items.append(resolve(written))
             held.update(found)

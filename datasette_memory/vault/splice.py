@@ -128,7 +128,7 @@ def nodes(block: str) -> Node | None:
 
     from . import frontmatter
 
-    parser = frontmatter._Parser(block)
+    parser = frontmatter.EventParser(block)
     stack: list[Node] = []
     try:
         while True:
@@ -171,10 +171,10 @@ _BLANK_END = re.compile(r"\n[ \t\n]*\Z")
 
 
 def _leaf(block: str, start: int, end: int, event: Any) -> Node:
-    from .frontmatter import _TEXT_TAGS, _UNSAFE, Quoted
+    from .frontmatter import TEXT_TAGS, UNSAFE, Quoted
 
-    value = _UNSAFE.sub("", event.value)
-    if event.tag in _TEXT_TAGS or (event.tag is None and not event.implicit[0]):
+    value = UNSAFE.sub("", event.value)
+    if event.tag in TEXT_TAGS or (event.tag is None and not event.implicit[0]):
         value = Quoted(value)
     tail = None
     if event.style in ("|", ">"):

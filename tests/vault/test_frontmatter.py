@@ -21,9 +21,9 @@ from datasette_memory.vault.frontmatter import (
 def either_parser(request, monkeypatch):
     """`load` and `split` with the C parser and with the pure Python one."""
     if request.param == "python":
-        monkeypatch.setattr(frontmatter, "_Parser", PythonParser)
+        monkeypatch.setattr(frontmatter, "EventParser", PythonParser)
     else:
-        assert frontmatter._Parser is frontmatter.CParser is not None
+        assert frontmatter.EventParser is frontmatter.CParser is not None
 
 
 # --- split ---------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ class PythonParser(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser)
 def parser(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "pure Python":
-            patch.setattr(frontmatter, "_Parser", PythonParser)
+            patch.setattr(frontmatter, "EventParser", PythonParser)
         yield
 
 
