@@ -28,6 +28,13 @@ class Wire:
 
     def __init__(self) -> None:
         sys.stdout.flush()
+        os.fstat(0)
+        os.fstat(1)
+        try:
+            os.fstat(2)
+        except OSError:
+            # The next file would get its number, and be printed to.
+            os.open(os.devnull, os.O_WRONLY)
         self._input = os.fdopen(os.dup(0), "rb")
         self._output = os.dup(1)
         self._lock = threading.Lock()

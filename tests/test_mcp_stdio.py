@@ -505,6 +505,14 @@ def test_a_client_that_goes_away_in_the_middle_ends_it(home):
     assert homes.command(home, "verify").returncode == 0
 
 
+def test_without_stderr_there_is_still_nothing_but_protocol(home):
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", _NOISY]
+    with agents.Bare(home, command=command) as client:
+        client.open()
+        client.ask(1, "tools/call", name="memory_search", arguments={"query": "备份"})
+    assert len(client.lines) == 2 and all(json.loads(line)["result"] for line in client.lines)
+
+
 def test_it_can_be_started_by_hand(home):
     terminal = subprocess.run(
         [*agents.MCP, "--help"], capture_output=True, env=agents.environment(home), timeout=60
