@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import signal
 import sys
 
 import click
@@ -51,6 +50,8 @@ def mcp_command(settings, tools, read_only):
       memory mcp --read-only
       memory mcp --tools router --home ~/工作记忆
     """
+    import signal
+
     from datasette_memory.errors import MemoryFault
 
     from .wire import Wire

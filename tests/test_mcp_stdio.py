@@ -496,7 +496,7 @@ def test_a_client_that_goes_away_in_the_middle_ends_it(home):
     process.stdin.flush()
     # The input stays open: only that nobody reads tells it.
     process.stdout.close()
-    assert process.wait(10) == 0 and gone(process)
+    assert process.wait(60) == 0 and gone(process)
     assert process.stderr.read() == b""
     process.stdin.close()
     # What it had begun is whole or not there.
