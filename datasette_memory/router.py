@@ -49,7 +49,8 @@ def search_memory(
     gives short records; read one with read_raw_data.
     """
     result = memory.search(keyword, kind=_kind(type), limit=limit, by=by)
-    records = [_record(card) for card in memory.cards(hit.id for hit in result.hits)]
+    cards = _cards(memory, {hit.id: hit.ref for hit in result.hits})
+    records = [_record(card) for card in cards]
     found = {"keyword": shortened(keyword, 100), "count": len(records), "results": records}
     if records:
         found["next_step"] = "Read the record that fits with read_raw_data(record_id)."
@@ -83,10 +84,11 @@ def read_raw_data(
         if isinstance(card["refs"], dict) and card["refs"].get("evidence"):
             next_step = f"This is only the card; its original cannot be read: {fault.error}."
     else:
-        (card,) = memory.cards([raw["id"]])
         window = Window(str(raw["text"]), raw["offset"], raw["length"])
+        (card,) = _cards(memory, {raw["id"]: raw["ref"]})
     relations = [
-        {"target_id": one["target"], "relation_type": one["type"]} for one in card["relations"][:20]
+        {"target_id": shortened(one["target"], 100), "relation_type": shortened(one["type"], 50)}
+        for one in card["relations"][:20]
     ]
     found = _record(card) | {"relations": relations, "content": "", "total_chars": 10**9}
     window = fitted(window, max(100, MAX_ANSWER - 300 - size(found)))
@@ -132,7 +134,8 @@ def save_memory(
     answer = change(made)
     found: dict[str, Any] = {"id": made.ref, "status": made.status}
     if made.id is not None:
-        found = _record(memory.cards([made.id])[0]) | {"status": made.status}
+        (card,) = _cards(memory, {made.id: made.ref})
+        found = _record(card) | {"status": made.status}
     lines = answer.text.splitlines()[1:]
     found["next_step"] = " ".join(lines) or "Saved. search_memory finds it from now on."
     if answer.failed:
@@ -159,6 +162,15 @@ def link_memory(
         "next_step": " ".join(answer.text.splitlines()[1:]) or "The link is there.",
     }
     return found, answer.failed
+
+
+def _cards(memory: "Memory", refs: Mapping[int, str | None]) -> list[dict[str, Any]]:
+    """The cards with these row ids. Row ids are given out again by a rebuild; one that came in
+    between is told. Raises MemoryFault."""
+    cards = memory.cards(refs)
+    if [card["ref"] for card in cards] != list(refs.values()):
+        raise MemoryFault("the index was built anew in the middle of this", "call once more")
+    return cards
 
 
 def _record(card: Mapping[str, Any]) -> dict[str, Any]:
