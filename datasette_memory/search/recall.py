@@ -18,6 +18,9 @@ CANDIDATES = 150
 #: With so few terms FTS5's own bm25() chooses well, and costs little.
 FEW = 4
 
+#: So many cards are read for a query of so few terms.
+FEW_CANDIDATES = 50
+
 # To know how common a term is, so many of its cards are counted; the rest follows from how far
 # apart they stand.
 _PROBE = 400
@@ -80,7 +83,8 @@ class Recall:
                 budget -= reaches[number].cards
         if len(chosen) <= FEW:
             match = " OR ".join(reaches[number].match for number in chosen)
-            return self._fetch(self._ranked, match, CANDIDATES) if match else []
+            count = FEW_CANDIDATES if len(reaches) <= FEW else CANDIDATES
+            return self._fetch(self._ranked, match, count) if match else []
         found: dict[int, float] = {}
         for number in chosen:
             ids = reaches[number].ids
