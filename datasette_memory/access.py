@@ -36,8 +36,9 @@ async def admit(datasette, actor, *actions: str, database: str | None = None) ->
         if not await _compat.allowed(datasette, actor, action, name, "cards"):
             raise Refused(403, f"{action} on {name}/cards is not allowed", _how(actor))
     memory = memory_of(datasette, name)
+    memory.untouched = not datasette.get_database(name).is_mutable
     if set(actions) & set(WRITING):
-        if not datasette.get_database(name).is_mutable:
+        if memory.untouched:
             raise Refused(403, f"{name} is served as immutable", "serve it without --immutable")
         if not memory.is_own():
             raise Refused(

@@ -65,6 +65,9 @@ class Memory(Writing, Keeping):
     ) -> None:
         self._options = home, db, vault
         self.home = homes.resolve(home, db, vault)
+        #: Whether nothing may be written for the sake of reading: no read counted, no gap told,
+        #: no trigger restored.
+        self.untouched = False
 
     @property
     def db(self) -> Path:
@@ -127,6 +130,8 @@ class Memory(Writing, Keeping):
             self._record_read(card, by)
         else:
             card = self._as_of(card, as_of)
+            if card["sensitivity"] == "secret" and not secret:
+                raise NotFound(f"what {card['ref']} said on {as_of} is secret")
         text = str(card.pop("body"))
         return Shown(card, window(text, offset, max_chars, full))
 
@@ -335,7 +340,7 @@ class Memory(Writing, Keeping):
                     f"{self.db} was built by another version",
                     "bring it up to date with `memory index`",
                 )
-            if missing_triggers(connection):
+            if not self.untouched and missing_triggers(connection):
                 # Something altered the table; the search would go stale without a word.
                 self._restore_triggers()
             # One state of the index for all that is read, whatever is written meanwhile.
@@ -403,7 +408,7 @@ class Memory(Writing, Keeping):
     ) -> str | None:
         """Put an event into the ledger of the home, without complaint where that cannot be; gives
         its time if it is there. Another index than the home's has no ledger."""
-        if not self.is_own():
+        if self.untouched or not self.is_own():
             return None
         from .ledger.writer import Ledger
 
