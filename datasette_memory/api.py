@@ -230,25 +230,42 @@ def _arguments(request, schema: dict[str, Any]) -> dict[str, Any]:
     others."""
     found: dict[str, Any] = {}
     for name in request.args:
-        values = request.args.getlist(name)
         if name.startswith("_"):
             continue
-        kind = schema["properties"].get(name, {}).get("type")
-        if kind == "array":
+        told = schema["properties"].get(name)
+        if told is None:
+            raise access.Refused(400, f"{_short(name)} is no argument", _what(schema))
+        values = request.args.getlist(name)
+        if told["type"] == "array":
             found[name] = values
-            continue
-        if len(values) > 1:
+        elif len(values) > 1:
             raise access.Refused(400, f"{name} is given {len(values)} times", "give it once")
-        found[name] = _typed(values[0], kind)
-    return _checked(found, schema)
+        else:
+            found[name] = _typed(name, values[0], told)
+    for name in schema["required"]:
+        if name not in found:
+            raise access.Refused(400, f"{name} is missing", _what(schema))
+    return found
 
 
-def _typed(text: str, kind: str | None) -> object:
-    if kind == "integer" and _INTEGER.fullmatch(text):
+def _typed(name: str, text: str, schema: dict[str, Any]) -> object:
+    """One argument. Of all kinds of schemas, those that `openapi` has for arguments."""
+    if schema["type"] == "boolean":
+        if text not in _FLAGS:
+            raise access.Refused(400, f"{name} is true or false, not {_short(text)}")
+        return _FLAGS[text]
+    if schema["type"] == "integer":
+        low, high = schema["minimum"], schema["maximum"]
+        if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
+            raise access.Refused(
+                400, f"{name} is a whole number from {low} to {high}, not {_short(text)}"
+            )
         return int(text)
-    if kind == "boolean":
-        return _FLAGS.get(text, text)
     return text
+
+
+def _what(schema: dict[str, Any]) -> str:
+    return f"what can be given: {', '.join(schema['properties']) or 'nothing'}"
 
 
 async def _read(request) -> bytes:
@@ -286,7 +303,7 @@ def _checked(given: object, schema: dict[str, Any]) -> dict[str, Any]:
         raise access.Refused(
             400,
             f"{place}: {told}" if place else told,
-            f"what can be given: {', '.join(schema['properties']) or 'nothing'}",
+            _what(schema),
         )
     assert isinstance(given, dict)
     return given

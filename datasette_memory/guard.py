@@ -51,9 +51,8 @@ class Guard:
     def _refusal(self, scope) -> tuple[int, str, str] | None:
         hosts = _headers(scope, b"host")
         if _is_loopback((scope.get("server") or ("",))[0]):
-            allowed = LOCAL_NAMES | {_name(str(host)) for host in self.allowed_hosts()}
-            names = [_name(host) for host in hosts]
-            if not names or not all(name in allowed or _is_loopback(name) for name in names):
+            strange = {_name(host) for host in hosts or [""] if not _is_local(_name(host))}
+            if strange and not strange <= {_name(str(host)) for host in self.allowed_hosts()}:
                 said = ", ".join(hosts) or "no name"
                 return (
                     421,
@@ -110,6 +109,10 @@ def _name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_local(name: str) -> bool:
+    return name in LOCAL_NAMES or _is_loopback(name)
 
 
 def _is_loopback(name: str) -> bool:

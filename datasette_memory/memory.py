@@ -31,6 +31,7 @@ from .text.window import MAX_CHARS, Window, window
 from .writing import Writing
 
 if TYPE_CHECKING:
+    from .index.kept import KeptReaders
     from .search.hits import SearchResult
 
 
@@ -68,6 +69,8 @@ class Memory(Writing, Keeping):
         #: Whether nothing may be written for the sake of reading: no read counted, no gap told,
         #: no trigger restored.
         self.untouched = False
+        #: Connections that stay open between reads, for whoever serves many.
+        self.readers: KeptReaders | None = None
 
     @property
     def db(self) -> Path:
@@ -333,8 +336,8 @@ class Memory(Writing, Keeping):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator["sqlite3.Connection"]:
-        connection = connect_read(self.db)
-        with contextlib.closing(connection), translated(self.db):
+        opened = self.readers and self.readers.connection(self.db)
+        with opened or contextlib.closing(connect_read(self.db)) as connection, translated(self.db):
             if get_meta(connection, "tokenizer_version") != TOKENIZER_VERSION:
                 raise MemoryFault(
                     f"{self.db} was built by another version",
