@@ -169,9 +169,8 @@ class Memory(Writing, Keeping):
 
         `secret` as for `show`. Raises NotFound when the card has none.
         """
-        from .evidence.store import EvidenceStore, safe_reference
+        from .evidence.store import EvidenceStore
 
-        safe_reference(reference)
         card = self._found(reference, secret)
         kept = card["refs"].get("evidence", []) if isinstance(card["refs"], dict) else []
         kept = [kept] if isinstance(kept, str) else kept
