@@ -164,6 +164,10 @@ def _view(operations: dict[str, Operation]) -> Callable:
 
 async def _perform(datasette, request, operation: Operation) -> Answer:
     actor = request.actor
+    # What a form can send, a page of another site can too: with `guard`, this is what keeps it out.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if operation.body is not None and kind != "application/json":
+        raise access.Refused(415, "the body must be JSON", "send Content-Type: application/json")
     memory = await access.admit(
         datasette, actor, *operation.actions, database=_database(datasette, request)
     )

@@ -30,6 +30,8 @@ def home_with(folder: Path, vault: Path) -> Memory:
 def datasette_argv(*files: object, port: int, configuration: dict | None = None, folder=None):
     """The command line of a bare Datasette, which knows root."""
     argv = [sys.executable, "-X", "utf8", "-m", "datasette", "serve", "--root", "--port", str(port)]
+    # Every column of every page is tried for it.
+    argv += ["--setting", "suggest_facets", "off"]
     if configuration is not None:
         path = folder / "configuration.json"
         path.write_text(json.dumps(configuration), encoding="utf-8")

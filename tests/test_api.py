@@ -410,12 +410,17 @@ def everything(url: str, db: Path, words: list[str]) -> list[str]:
     """Every page and route that could show a card."""
     client = Client(url)
     with sqlite3.connect(db) as connection:
-        tables = [name for (name,) in connection.execute("select name from sqlite_master")]
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "select name from sqlite_master where type in ('table', 'view')"
+            )
+        ]
         rows = [id for (id,) in connection.execute("select id from cards")]
     connection.close()
     paths = ["/", "/memory", "/-/databases.json", "/-/memory/stats.json", "/-/memory/openapi.json"]
     for table in tables:
-        paths += [f"/memory/{tilde_encode(table)}{end}" for end in ("", ".json", ".csv")]
+        paths += [f"/memory/{tilde_encode(table)}{end}" for end in ("", ".json")]
     for id in rows:
         paths += [f"/memory/cards/{id}", f"/memory/cards/{id}.json"]
         paths += [f"/-/memory/{kind}/{id}.json" for kind in ("cards", "related", "raw")]
@@ -540,6 +545,10 @@ HOSTILE = """<script>window.hacked=1</script><img src=x onerror="window.hacked=2
 `</code><script>window.hacked=6</script>` 敌意"""
 
 
+#: The attributes by which a page asks for something by itself.
+LOADS = ("src", "srcset", "poster", "data", "background", "style")
+
+
 def test_hostile_cards_are_text_on_every_page(served):
     from html.parser import HTMLParser
 
@@ -561,7 +570,7 @@ def test_hostile_cards_are_text_on_every_page(served):
             for name, value in attributes:
                 assert not (name.startswith("on") and "hacked" in (value or "")), (name, value)
                 assert not (value or "").strip().lower().startswith("javascript:"), value
-                assert "tracker.example" not in (value or "") or name == "href", (tag, name)
+                assert "tracker.example" not in (value or "") or name not in LOADS, (tag, name)
             assert tag not in ("iframe", "svg") or "hacked" not in str(attributes)
 
         def handle_data(self, data):
@@ -570,7 +579,7 @@ def test_hostile_cards_are_text_on_every_page(served):
         def handle_endtag(self, tag):
             self.tag = ""
 
-    pages = everything(url, memory.db, ["敌意"][:0])
+    pages = everything(url, memory.db, [])
     seen = 0
     for page in pages:
         if page.lstrip().startswith("<!DOCTYPE html>"):
