@@ -333,5 +333,5 @@ def _response(
     status: int, value: dict[str, object], headers: dict[str, str] | None = None
 ) -> Response:
     # Half of a surrogate pair has no form in UTF-8, and one in JSON.
-    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     return Response(body, status, headers=headers, content_type="application/json; charset=utf-8")
