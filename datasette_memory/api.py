@@ -177,7 +177,7 @@ async def _perform(datasette, request, operation: Operation) -> Answer:
         given = _checked(_parsed(await _read(request)), operation.body)
     by = {
         "surface": "api",
-        "agent": None if actor is None else str(actor.get("id")),
+        "agent": None if actor is None or actor.get("id") is None else str(actor["id"]),
         "session": given.get("session"),
     }
     ref = _decoded(request.url_vars.get("ref") or "")

@@ -96,6 +96,9 @@ def test_the_same_question_gives_the_same_answer_everywhere(served):
     answer = nobody.get("/-/memory/raw/E_0001.json", offset=5, max_chars=7)
     assert answer == (200, cli(memory, "raw", "E_0001", "--offset", "5", "--max-chars", "7"))
     assert answer[1] == memory.raw("E_0001", offset=5, max_chars=7)
+    for ref in ("长长的原文", "13-Episodes/长长的原文.md", str(memory.show("E_0001").card["id"])):
+        status, again = nobody.get(f"/-/memory/raw/{tilde_encode(ref)}.json")
+        assert (status, again["ref"], again["length"]) == (200, "E_0001", 27000)
     status, answer = nobody.get("/-/memory/stats.json")
     assert status == 200 and answer == cli(memory, "stats") == memory.stats().to_dict()
     assert answer["cards"] == 7

@@ -56,7 +56,7 @@ def test_a_running_server_keeps_to_it(tmp_path, small_vault, serve, free_port):
                 *[shutil.which("schemathesis", path=str(Path(sys.executable).parent)), "run"],
                 *[f"{url}/-/memory/openapi.json", "--exclude-path-regex", r"^/\{database"],
                 *["--header", f"Cookie: {root.headers['Cookie']}", "--checks", CHECKS],
-                *["--phases", "coverage,fuzzing", "--max-examples", "10", "--max-time", "40"],
+                *["--phases", "coverage,fuzzing", "--max-examples", "5", "--max-time", "30"],
                 *["--generation-database", "none", "--warnings", "off", "--no-color"],
             ],
             capture_output=True,
