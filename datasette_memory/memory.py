@@ -206,7 +206,7 @@ class Memory(Writing, Keeping):
         card = self._found(reference, secret)
         start = int(str(card["id"]))
         with self._reading() as connection:
-            edges = None if moment is None else self._edges_then(connection, moment, card)
+            edges = None if moment is None else self._edges_then(connection, moment, card, secret)
             if start < 0:
                 then = card if as_of is None else self._as_of(card, as_of)
                 edges = graph.all_edges(connection) if edges is None else edges
@@ -443,9 +443,11 @@ class Memory(Writing, Keeping):
         ]
         return card | _decoded(row) | {"superseded_by": old.superseded_by, "relations": relations}
 
-    def _edges_then(self, connection, moment: datetime, card: Mapping[str, object]) -> list:
-        """The links between cards as they were at `moment`. Raises NotFound when `card` was not
-        there yet."""
+    def _edges_then(
+        self, connection, moment: datetime, card: Mapping[str, object], secret: bool
+    ) -> list:
+        """The links between cards as they were at `moment`, without those of texts that were secret
+        then, but for `card` itself with `secret`. Raises NotFound when `card` was not there yet."""
         from .evidence.store import EvidenceStore
         from .index import graph
         from .past import event_time, look_back
@@ -465,9 +467,9 @@ class Memory(Writing, Keeping):
             text = past.text(ref, evidence) if source == "vault" else None
             if text is not None:
                 changed.add(id)
-                edges += graph.edges_of(
-                    connection, parse_card(text.encode(), path), id, source, path
-                )
+                then = parse_card(text.encode(), path)
+                if then.sensitivity != "secret" or (secret and id == card["id"]):
+                    edges += graph.edges_of(connection, then, id, source, path)
         edges += [edge for edge in graph.written_edges(connection) if edge.source not in changed]
         edges += graph.ledger_edges(connection, event_time(moment))
         return [edge for edge in edges if edge.source in there and edge.target in there]

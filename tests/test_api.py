@@ -534,11 +534,15 @@ def test_a_card_that_became_secret_is_gone_from_the_server(served):
     assert root.get(f"/-/memory/cards/{ref}.json")[0] == 404
     # What it said while it was secret stays so when it no longer is.
     homes.command(memory.home.home, "update", ref, "--body", f"{OTHER} zqlaterxv")
+    homes.command(memory.home.home, "link", ref, "zqtypexv", "F_0001")
+    moment = homes.events(memory.home.home, "linked")[0]["t"]
+    homes.command(memory.home.home, "unlink", ref, "zqtypexv", "F_0001")
     homes.command(memory.home.home, "update", ref, "--sensitivity", "internal", "--body", OTHER)
-    events = homes.events(memory.home.home, "updated")
-    moment = events[1]["t"]
     status, told = root.get(f"/-/memory/cards/{ref}.json", as_of=moment)
     assert status == 404 and "zqlaterxv" not in json.dumps(told)
+    status, told = root.get(f"/-/memory/related/{ref}.json", as_of=moment)
+    assert (status, told["count"]) == (200, 0)
+    assert "zqtypexv" in homes.command(memory.home.home, "related", ref, "--as-of", moment).stdout
     assert root.get(f"/-/memory/cards/{ref}.json")[1]["text"].strip() == OTHER
 
 
