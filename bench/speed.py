@@ -365,12 +365,7 @@ def _capture_time(home: Path, times: int = 15) -> Row:
     )
 
 
-_ARM = (
-    "select * from (select cards_fts.rowid, -cards_fts.rank, cards.superseded_by from cards_fts "
-    "join cards on cards.id = cards_fts.rowid where cards_fts match :m{0} order by rank limit :c{0})"
-)
-_TIERS = 4
-_RANKED = re.compile(r"match '(.*)' and 1 order by rank limit (\d+)", re.S)
+_EXACT = re.compile(r"match '(.*)' and rank match (.*)\s+and 1 order by rank limit (\d+)", re.S)
 _WRK = """
 local paths, n = {}, 0
 for line in io.lines(os.getenv("PATHS")) do paths[#paths + 1] = line end
@@ -380,7 +375,8 @@ done = function(summary) io.write(string.format("errors %d\\n", summary.errors.s
 
 
 def requests(folder: Path, count: int = 10_000, rounds: int = 5, seconds: int = 4) -> Row:
-    """The JSON search under `wrk`, in turn with a canned query of the statements that it runs.
+    """The JSON search under `wrk`, in turn with a canned query of the statement that it runs, on
+    queries of keywords that one statement answers.
 
     Needs `wrk` (Debian has a package of that name) and a Datasette in this environment.
     """
@@ -389,23 +385,25 @@ def requests(folder: Path, count: int = 10_000, rounds: int = 5, seconds: int = 
     memory = Memory(str(home))
     memory.index()
     paths: dict[str, list[str]] = {"search": [], "bare": []}
-    for query in queries(memory.db, 200):
+    canned: dict[str, dict] = {}
+    for query in queries(memory.db, 400):
         statements: list[str] = []
         tracing = connect_read(memory.db)
         tracing.set_trace_callback(statements.append)
         SQLiteSearcher(tracing).search(query)
         tracing.close()
-        ranked = [found for sql in statements if (found := _RANKED.search(sql))]
-        given = {}
-        for number, found in enumerate(ranked, 1):
-            given[f"m{number}"], given[f"c{number}"] = found[1].replace("''", "'"), found[2]
+        matching = [sql for sql in statements if "cards_fts match" in sql]
+        found = _EXACT.search(matching[0]) if len(matching) == 1 else None
+        if not found:
+            continue
+        canned["bare"] = {"sql": _EXACT.sub(f"match :match and rank match {found[2]} "
+                                            "order by rank limit :limit", matching[0])}  # fmt: skip
+        given = {"match": found[1].replace("''", "'"), "limit": found[3]}
         paths["search"].append(f"/-/memory/search.json?{urlencode({'q': query}, quote_via=quote)}")
-        paths["bare"].append(f"/memory/bare{len(ranked)}.json?{urlencode(given, quote_via=quote)}")
+        paths["bare"].append(f"/memory/bare.json?{urlencode(given, quote_via=quote)}")
     for name, lines in paths.items():
         (folder / f"{name}.txt").write_text("\n".join(lines))
     (folder / "wrk.lua").write_text(_WRK)
-    arms = [_ARM.format(number) for number in range(1, _TIERS + 1)]
-    canned = {f"bare{n}": {"sql": " union all ".join(arms[:n])} for n in range(1, _TIERS + 1)}
     with _datasette(memory, canned, folder / "bare.json") as url:
         figures: dict[str, list[float]] = {"bare": [], "search": []}
         for _ in range(rounds):

@@ -34,6 +34,7 @@ system = SimpleNamespace(
     link=getattr(os, "link", None),
     unlink=os.unlink,
     mkdir=os.mkdir,
+    rmdir=os.rmdir,
 )
 
 TEMPORARY = ".tmp-"
@@ -72,7 +73,7 @@ def write_whole(path: Path, data: bytes, *, exclusive: bool = False) -> None:
 def _write_whole(path: str, data: bytes, exclusive: bool) -> None:
     path, mode = _target(path, exclusive)
     folder = os.path.dirname(path) or "."
-    temporary = os.path.join(folder, _temporary_name())
+    temporary = os.path.join(folder, temporary_name())
     descriptor = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         try:
@@ -273,7 +274,7 @@ def sweep(folder: Path, older_than_s: float = OLD, *, deep: bool = False) -> int
         for entry in entries:
             with contextlib.suppress(OSError):
                 if entry.name.startswith(TEMPORARY):
-                    if entry.is_file(follow_symlinks=False) and _forsaken(entry, older_than_s):
+                    if entry.is_file(follow_symlinks=False) and forsaken(entry, older_than_s):
                         system.unlink(entry.path)
                         count += 1
                 elif deep and entry.is_dir(follow_symlinks=False):
@@ -423,16 +424,19 @@ def _machine() -> str:
     return f"{crc32(host_name().encode('utf-8', 'surrogateescape')):08x}"
 
 
-def _temporary_name() -> str:
-    return f"{TEMPORARY}{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
+def temporary_name(what: str = "") -> str:
+    """A new name for what is unfinished; it tells the machine and the process."""
+    return f"{TEMPORARY}{what}{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
-def _forsaken(entry: os.DirEntry, older_than_s: float) -> bool:
-    machine, _, rest = entry.name.removeprefix(TEMPORARY).partition("-")
-    pid = rest.partition("-")[0]
-    if os.name != "nt" and machine == _machine() and pid.isascii() and pid.isdigit():
-        if not _lives(int(pid)):
-            return True
+def forsaken(entry: os.DirEntry, older_than_s: float = OLD) -> bool:
+    """Whether nobody works any more on what has a name of `temporary_name`, as `sweep` tells it.
+
+    Raises OSError.
+    """
+    pid = entry.name.partition(f"-{_machine()}-")[2].partition("-")[0]
+    if os.name != "nt" and pid.isascii() and pid.isdigit() and not _lives(int(pid)):
+        return True
     # A date in the future is a sign of a clock that was wrong, and says as little of a live writer.
     return abs(time.time() - entry.stat(follow_symlinks=False).st_mtime) > older_than_s
 

@@ -40,15 +40,20 @@ class Home:
         }
 
 
-def resolve(home: str | None = None, db: str | None = None, vault: str | None = None) -> Home:
+def resolve(
+    home: str | None = None,
+    db: str | None = None,
+    vault: str | None = None,
+    config: dict[str, object] | None = None,
+) -> Home:
     """Find the home, the index and the vault. Nothing is created.
 
-    A relative path in `config.json` is relative to the home. Raises MemoryFault when that file
-    cannot be understood.
+    A relative path in `config.json` is relative to the home; `config` is taken instead of that
+    file when given. Raises MemoryFault when the file cannot be understood.
     """
     decided: dict[str, str] = {}
     root = _choose("home", home, "MEMORY_AGENT_HOME", None, DEFAULT_HOME, Path(), decided)
-    config = read_config(root / "config.json")
+    config = read_config(root / "config.json") if config is None else config
     return Home(
         home=root,
         db=_choose("db", db, "MEMORY_AGENT_DB", config.get("db"), "memory.db", root, decided),

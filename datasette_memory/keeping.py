@@ -14,7 +14,9 @@ from .home import Home
 if TYPE_CHECKING:
     from .govern.backup import Report
     from .govern.doctor import Check
-    from .govern.verify import Manifest, Repaired, Verification
+    from .govern.manifest import Manifest
+    from .govern.repair import Repaired
+    from .govern.verify import Verification
 
 Progress = Callable[[int, int], None]
 
@@ -27,7 +29,7 @@ class Keeping:
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> Verification:
         """Make the index anew beside it, and compare; nothing is written.
 
-        `deep` also reads every file and every page of the database.
+        `deep` also compares every token, and checks every text of the evidence.
         """
         from .govern.verify import verify
         from .index.connection import connect_read
@@ -51,7 +53,7 @@ class Keeping:
         waiting: Callable[[], None] | None = None,
     ) -> Repaired:
         """Mend the index by the least that is needed, and verify it again."""
-        from .govern.verify import repair
+        from .govern.repair import repair
         from .index.sync import SyncResult
 
         return repair(
@@ -68,7 +70,7 @@ class Keeping:
     def manifests(self) -> list[Manifest]:
         """One hash for all files of each source: whoever compares two of them knows whether
         anything in it has changed. Nothing is written."""
-        from .govern.verify import manifest
+        from .govern.manifest import manifest
 
         found = []
         for source in self._sources(True):

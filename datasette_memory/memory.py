@@ -16,6 +16,7 @@ from .errors import Ambiguous, MemoryFault, NotFound
 from .index import read
 from .index.connection import (
     Damaged,
+    NoDatabase,
     NoIndex,
     check_place,
     connect_read,
@@ -260,8 +261,9 @@ class Memory(Writing, Keeping):
     ):
         """Bring the index in step with the vault and every source of `config.json`.
 
-        `rebuild` builds it anew and swaps it in. Gives a `SyncResult`. A source that was taken
-        out of `config.json` leaves the home's index. Another database has sources that no
+        `rebuild` builds it anew and swaps it in. Gives a `SyncResult`. An index of the home that
+        is damaged, or that something else took the place of, is set aside and built anew. A source
+        that was taken out of `config.json` leaves the home's index. Another database has sources that no
         `config.json` knows: they stay, and are followed too.
         """
 
@@ -284,8 +286,17 @@ class Memory(Writing, Keeping):
                 self._follow_ledger(connection, result)
 
         self._tidy()
+        was_empty = self.is_own() and _is_empty(self.db)
         try:
-            return self._sync(plan, finish, rebuild, progress, waiting)
+            result = self._sync(plan, finish, rebuild, progress, waiting)
+            if was_empty:
+                result.notes.insert(0, f"{self.db.name} was empty, and was built from the files")
+            return result
+        except NoDatabase as error:
+            note = self._set_foreign_aside(error, waiting)
+            result = self.index(progress=progress, waiting=waiting)
+            result.notes.insert(0, note)
+            return result
         except Damaged:
             # The sources of another index are known to that index alone.
             if rebuild or not self.is_own():
@@ -293,6 +304,37 @@ class Memory(Writing, Keeping):
         result = self.index(rebuild=True, progress=progress, waiting=waiting)
         result.notes.insert(0, "the index was damaged, and was built anew from the files")
         return result
+
+    def _set_foreign_aside(self, error: NoDatabase, waiting: Callable[[], None] | None) -> str:
+        """Give what is no database, and stands where the home has its index, another name; gives
+        a line that tells of it.
+
+        Raises MemoryFault where it may have been named by mistake: outside of the home, or in a
+        home without cards.
+        """
+        from .index.connection import connect_any
+        from .index.lock import write_lock
+        from .index.rebuild import set_aside
+
+        home = self.home.home.resolve()
+        if not (self.is_own() and self.db.resolve().is_relative_to(home)):
+            raise MemoryFault(
+                f"{self.db} is not a database, and lies outside of the home {home}: it stays as it "
+                "is",
+                "name another file with --db, or move this one away",
+            ) from error
+        if not self._sources(True):
+            raise error
+        with write_lock(self.db, waiting):
+            try:
+                connect_any(self.db).close()
+            except NoDatabase:
+                kept = set_aside(self.db)
+                return (
+                    f"{self.db.name} was not a database: it was kept as {kept.name}, and the index "
+                    "was built from the files"
+                )
+        return f"{self.db.name} was not a database, and somebody has mended that meanwhile"
 
     def import_paths(
         self,
@@ -505,7 +547,7 @@ class Memory(Writing, Keeping):
                 return stored_sources(connection)
         except NoIndex:
             return []
-        except Damaged:
+        except (Damaged, NoDatabase):
             if rebuild:
                 return []
             raise
@@ -589,6 +631,13 @@ class Memory(Writing, Keeping):
                 result = sync(connection, sources, progress, self._on_moved())
                 finish(connection, sources, result)
                 return result
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except OSError:
+        return False
 
 
 def _decoded(row: dict[str, object]) -> dict[str, object]:

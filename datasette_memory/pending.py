@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from . import durable
 from .errors import MemoryFault
+from .home import Home
 from .ledger.events import cleaned, new_id, now_ms, time_of_id, timestamp
 
 #: So often a change is tried before it is laid aside.
@@ -25,17 +27,24 @@ class Replay:
     """What became of the pending changes; `dead` ones were laid aside, with the reason in them.
 
     `left` counts those that were not tried, because one before them failed for a reason that
-    would have met them too.
+    would have met them too. `elsewhere` are those that were asked for in another vault.
     """
 
     done: list[dict[str, object]] = field(default_factory=list)
     failed: list[dict[str, object]] = field(default_factory=list)
     dead: list[dict[str, object]] = field(default_factory=list)
     left: int = 0
+    elsewhere: list[dict[str, object]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {"done": self.done, "failed": self.failed, "dead": self.dead, "left": self.left}
+        return {
+            "done": self.done,
+            "failed": self.failed,
+            "dead": self.dead,
+            "left": self.left,
+            "elsewhere": self.elsewhere,
+        }
 
 
 #: `perform(change, arguments, t)` makes a change that was asked for at `t`, or raises. A record
@@ -49,8 +58,15 @@ class Pending:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def add(self, change: str, arguments: Mapping[str, Any], reason: str) -> Path:
-        """Keep a change; raises OSError when it cannot be written."""
+    def add(
+        self,
+        change: str,
+        arguments: Mapping[str, Any],
+        reason: str,
+        places: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Keep a change, with the `places` that it was meant for; see `places_of`. Raises OSError
+        when it cannot be written."""
         # Behind those that wait already, whatever the clock says.
         behind = max((time_of_id(path.stem) + 1 for path in self.paths()), default=0)
         ms = max(now_ms(), behind)
@@ -58,6 +74,7 @@ class Pending:
             "v": 1,
             "t": timestamp(ms),
             "change": change,
+            **(places or {}),
             "arguments": arguments,
             "attempts": 0,
             "reason": reason,
@@ -75,27 +92,33 @@ class Pending:
         folder = self.folder / _DEAD
         return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
-    def replay(self, perform: Perform) -> Replay:
+    def replay(self, perform: Perform, vault: str | None = None) -> Replay:
         """Make the pending changes, the oldest first; the caller holds `lock.pending_lock`.
+
+        A change that was meant for another `vault` (as `places_of` names it) stays as it is.
 
         One that fails for the `ATTEMPTS`th time, that is refused by a rule, or that cannot be
         understood, is laid aside. After one that the system refused none is tried: a later change
         must not come before an earlier one.
         """
         result = Replay()
-        paths = self.paths()
-        for number, path in enumerate(paths):
+        refused = False
+        for path in self.paths():
             record = self._record(path, result)
             if record is None:
                 continue
             told = {"file": path.name, "change": record["change"]}
+            if (meant := record.get("vault", vault)) != vault:
+                result.elsewhere.append(told | {"vault": str(meant)})
+                continue
+            if refused:
+                result.left += 1
+                continue
             try:
                 done = perform(record["change"], record["arguments"], record["t"])
             except Exception as error:
                 self._failed(path, record, error, result)
-                if isinstance(error, OSError):
-                    result.left = len(paths) - number - 1
-                    break
+                refused = isinstance(error, OSError)
             else:
                 if done.get("status") in _REFUSED:
                     self._lay_aside(path, record, str(done.get("reason")), result)
@@ -155,6 +178,18 @@ class Pending:
             result.failed.append(told | {"reason": f"{reason}; {_reason(error)}"})
         else:
             result.dead.append(told)
+
+
+def places_of(home: Home) -> dict[str, str]:
+    """The vault and the index that a change is meant for. What lies in the home is named from
+    there: a home may be moved, or restored elsewhere, with what waits in it."""
+    return {"vault": _place(home.vault, home.home), "db": _place(home.db, home.home)}
+
+
+def _place(path: Path, home: Path) -> str:
+    # `resolve` raises an error of its own where a link leads to itself.
+    path, home = Path(os.path.realpath(path)), Path(os.path.realpath(home))
+    return path.relative_to(home).as_posix() if path.is_relative_to(home) else str(path)
 
 
 def _reason(error: Exception) -> str:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -163,13 +165,12 @@ class Writing:
         return self._change("restore_version", {"reference": reference, "version": version}, by)
 
     def sync_pending(self) -> Replay:
-        """Make the changes that could not be made before, the oldest first."""
+        """Make the changes of this vault that could not be made before, the oldest first."""
         from .index.lock import pending_lock
+        from .pending import Replay, places_of
 
         pending = self._pending()
         if not pending.paths():
-            from .pending import Replay
-
             return Replay()
 
         def perform(change: str, arguments: dict[str, Any], t: str) -> dict[str, object]:
@@ -177,7 +178,7 @@ class Writing:
             return self._perform(change, given, arguments.get("by"), t).to_dict()
 
         with pending_lock(self.home.home):
-            return pending.replay(perform)
+            return pending.replay(perform, places_of(self.home)["vault"])
 
     # Inside
 
@@ -196,11 +197,19 @@ class Writing:
             return self._perform(change, arguments, by)
         except OSError as error:
             reason = f"{error.filename or self.home.vault}: {error.strerror or error}"
+            if error.errno in _STAYS and not os.path.isdir(self.home.vault):
+                raise MemoryFault(
+                    f"nothing was written, there can be no vault: {reason}",
+                    "that will not pass by itself: move away what stands there, or name another "
+                    "place with --home or --vault",
+                ) from error
             arguments = arguments | {"by": dict(by or {})}
             if "new" in arguments:
                 arguments["new"] = asdict(arguments["new"])
             try:
-                kept = self._pending().add(change, arguments, reason)
+                from .pending import places_of
+
+                kept = self._pending().add(change, arguments, reason, places_of(self.home))
             except OSError as second:
                 raise MemoryFault(
                     f"nothing could be written: {reason}; nor kept for later: "
@@ -209,6 +218,8 @@ class Writing:
                 ) from error
             result = Change("pending", reason=reason, pending_path=str(kept))
             result.hint = "memory sync-pending makes it when that is mended"
+            if self.home.decided["vault"] == "option":
+                result.hint += f", with --vault {self.home.vault}"
             return result
 
     def _perform(
@@ -337,6 +348,10 @@ def _only_shown(known: Known, arguments: Mapping[str, Any]) -> None:
         if reference is not None:
             known.find(reference)
 
+
+# What does not pass by itself, as a full disk, a read-only one or a lock may: a file where a folder
+# should be, a link that leads to itself, a name that no disk takes.
+_STAYS = frozenset({errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 #: How long a change waits for an import, in seconds, when the index has not seen the vault.
 FOLLOW_PATIENCE = 1.0

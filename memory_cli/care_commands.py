@@ -12,7 +12,9 @@ from .present import size
 
 
 @click.command("verify", short_help="Prove that the index is right.", context_settings=HELP)
-@click.option("--deep", is_flag=True, help="Read every file and every page of the database too.")
+@click.option(
+    "--deep", is_flag=True, help="Compare every token of the full text, and check all evidence too."
+)
 @click.option("--repair", is_flag=True, help="Mend what differs.")
 @click.option(
     "--sources", is_flag=True, help="Print one hash for all the files of each source instead."

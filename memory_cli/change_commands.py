@@ -1,9 +1,13 @@
 """The commands that write cards, and those that look at what was written."""
 
+import os
 import sys
 from collections.abc import Callable
+from typing import BinaryIO
 
 import click
+
+from datasette_memory.errors import MemoryFault
 
 from .guard import NO_RESULT
 from .options import HELP, Settings, common_options
@@ -103,7 +107,7 @@ def capture_command(context, title, body, relates, raw, on_conflict, reject_secr
     """
     settings: Settings = context.obj
     change = settings.memory().capture(
-        readable(title),
+        _written(title, "--title"),
         _text(body),
         relates=_relations(relates),
         on_conflict=on_conflict,
@@ -139,7 +143,7 @@ def supersede_command(context, reference, title, body, relates, raw, on_conflict
     settings: Settings = context.obj
     change = settings.memory().supersede(
         readable(reference),
-        readable(title),
+        _written(title, "--title"),
         _text(body),
         relates=_relations(relates),
         on_conflict=on_conflict,
@@ -176,7 +180,7 @@ def update_command(context, reference, title, body, reject_secrets, agent, sessi
     settings: Settings = context.obj
     changes = _given(fields)
     if title is not None:
-        changes["title"] = readable(title)
+        changes["title"] = _written(title, "--title")
     change = settings.memory().update(
         readable(reference),
         body=None if body is None else _text(body),
@@ -228,7 +232,7 @@ def unlink_command(context, reference, type, target, agent, session):
 def _link(context, reference, type, target, agent, session, method: str) -> None:
     memory = context.obj.memory()
     change = getattr(memory, method)(
-        readable(reference), readable(type), readable(target), by=_by(agent, session)
+        readable(reference), _written(type, "TYPE"), readable(target), by=_by(agent, session)
     )
     _finish(context, change)
 
@@ -428,6 +432,12 @@ def sync_pending_command(context):
         lines += [f"laid aside  {one['file']}: {one['reason']}" for one in result.dead]
         if result.left:
             lines.append(f"{result.left} more were not tried")
+        if result.elsewhere:
+            vaults = dict.fromkeys(str(one["vault"]) for one in result.elsewhere)
+            lines.append(
+                f"{len(result.elsewhere)} wait for another vault, and --vault makes them: "
+                + ", ".join(vaults)
+            )
         write("\n".join(map(one_line, lines)) or "Nothing is pending.")
     if result.failed or result.dead:
         context.exit(REJECTED)
@@ -491,10 +501,10 @@ def _tell(change) -> None:
 def _text(value: str | None) -> str:
     """An option's text; stdin where it is `-` or missing."""
     if value is not None and value != "-":
-        return readable(value)
+        return _written(value, "--body")
     if value is None and sys.stdin.isatty():
         raise click.UsageError("the text is missing: give --body TEXT, or pipe it in")
-    return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8-sig", "replace")
+    return _read(sys.stdin.buffer, "the text on stdin")
 
 
 def _raw(file: str | None, body: str | None) -> str | None:
@@ -504,15 +514,43 @@ def _raw(file: str | None, body: str | None) -> str | None:
     if file == "-":
         if body is None or body == "-":
             raise click.UsageError("--raw - reads stdin: give the body with --body TEXT")
-        return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8-sig", "replace")
+        return _read(sys.stdin.buffer, "the text on stdin")
     with open(file, "rb") as opened:
-        return opened.read(_MAX_BYTES).decode("utf-8-sig", "replace")
+        return _read(opened, file)
+
+
+def _read(stream: BinaryIO, name: str) -> str:
+    data = stream.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise MemoryFault(f"{name} is larger than 8 MiB", "a card takes 2 MiB: split it")
+    return _decoded(data, name)
+
+
+def _written(argument: str, name: str) -> str:
+    """An argument that becomes part of a card. Raises MemoryFault when it is not UTF-8."""
+    try:
+        argument.encode("utf-8")
+    except UnicodeEncodeError:
+        return _decoded(os.fsencode(argument), name)
+    return argument
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """UTF-8 as text: a byte that is none would be lost, and nobody would know."""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        at = error.start
+        raise MemoryFault(
+            f"{name} is not UTF-8: byte {data[at]:#04x} at offset {at}",
+            "convert it first, as with: iconv -f GB18030 -t UTF-8",
+        ) from None
 
 
 def _relations(relates: tuple[str, ...]) -> list[tuple[str, str]]:
     found = []
     for one in relates:
-        type, colon, reference = readable(one).partition(":")
+        type, colon, reference = _written(one, "--relates").partition(":")
         if not colon or not type.strip() or not reference.strip():
             raise click.UsageError(f"--relates {one}: write TYPE:REF, as caused_by:X_0002")
         found.append((type.strip(), reference.strip()))
@@ -521,11 +559,16 @@ def _relations(relates: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def _given(fields: dict) -> dict:
     return {
-        name: readable(value) if isinstance(value, str) else value
+        name: _written(value, _option(name)) if isinstance(value, str) else value
         for name, value in fields.items()
         if value is not None
     }
 
 
 def _by(agent: str | None, session: str | None) -> dict[str, str | None]:
-    return {"surface": "cli", "agent": agent, "session": session}
+    by = {"surface": "cli", "agent": agent, "session": session}
+    return {name: value and _written(value, _option(name)) for name, value in by.items()}
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -11,7 +11,7 @@ from .change_commands import COMMANDS as CHANGE_COMMANDS
 from .guard import NO_RESULT, GuardedGroup
 from .import_command import finish, import_command, run_sync
 from .options import HELP, Settings, common_options, version_option
-from .output import Style, prepare_streams, readable, write, write_error, write_json
+from .output import Style, prepare_names, prepare_streams, readable, write, write_error, write_json
 
 #: A query on stdin is read so far, in bytes; the search itself takes less.
 _STDIN_BYTES = 100_000
@@ -19,6 +19,7 @@ _STDIN_BYTES = 100_000
 
 def main() -> None:
     """The program `memory`."""
+    prepare_names()
     _leave_garbage()
     prepare_streams()
     cli(prog_name="memory")
@@ -26,6 +27,7 @@ def main() -> None:
 
 def import_main() -> None:
     """The program `memory-import`."""
+    prepare_names()
     _leave_garbage()
     prepare_streams()
     import_command(prog_name="memory-import")

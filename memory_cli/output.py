@@ -18,6 +18,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAMPLE = "记忆"
 
 
+def prepare_names() -> None:
+    """Start this program again in Python's UTF-8 mode, where Python cannot name a Chinese file.
+
+    So it is in the locale C with `PYTHONUTF8=0`, or in that of a Latin alphabet. Python takes the
+    encoding of arguments and file names once, when it starts.
+    """
+    try:
+        os.fsencode(_SAMPLE)
+        return
+    except UnicodeEncodeError:
+        pass
+    if os.environ.get("PYTHONUTF8") != "1":  # else it was of no use
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def prepare_streams() -> None:
     """Make stdout and stderr take every character.
 

@@ -266,6 +266,9 @@ def test_an_index_that_cannot_be_updated(surface, home, kind):
     # What the warning says mends it.
     if "--rebuild" in warning:
         Memory(str(home)).index(rebuild=True)
+    elif kind == "foreign":
+        assert "`memory index`" in warning
+        Memory(str(home)).index()
     else:
         assert "`memory index` takes it in" in warning
         os.rename(home / "memory.db", home / "away")
@@ -447,8 +450,8 @@ def test_what_can_only_be_queued(surface, home):
 
 
 def test_what_cannot_be_stored_at_all(home):
-    home.mkdir(parents=True)
-    (home / "vault").write_text("in the way")
+    (home / "vault").mkdir(parents=True)
+    (home / "vault" / "17-Notes").write_text("in the way")
     (home / "pending").write_text("in the way")
     with pytest.raises(MemoryFault) as caught:
         Memory(str(home)).capture("日志", OTHER)
@@ -805,6 +808,90 @@ def test_links_through_the_command_line(memory, home):
     assert done.returncode == 1 and done.stderr.startswith("No card")
 
 
+@pytest.mark.parametrize("how", ["capture", "supersede", "update", "raw", "raw-stdin", "argument"])
+def test_a_text_that_is_not_utf8_is_refused(home, tmp_path, how):
+    homes.command(home, "capture", "--title", "站点", stdin=BODY)
+    before, events = homes.cards(home), homes.events(home)
+    # Fifteen bytes in UTF-8, and then GB18030.
+    data = "站点根目录".encode() + "在别处，不在这里".encode("gb18030")
+    (tmp_path / "old.txt").write_bytes(data)
+    arguments, name = {
+        "capture": (["capture", "--title", "日志"], "the text on stdin"),
+        "supersede": (["supersede", "N_0001", "--title", "日志"], "the text on stdin"),
+        "update": (["update", "N_0001", "--body", "-"], "the text on stdin"),
+        "raw": (
+            ["capture", "--title", "日志", "--body", OTHER, "--raw", str(tmp_path / "old.txt")],
+            str(tmp_path / "old.txt"),
+        ),
+        "raw-stdin": (
+            ["capture", "--title", "日志", "--body", OTHER, "--raw", "-"],
+            "the text on stdin",
+        ),
+        "argument": (["update", "N_0001", "--body", os.fsdecode(data)], "--body"),
+    }[how]
+    done = homes.command(home, *arguments, stdin=data)
+    [line] = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith(f"Error: {name} is not UTF-8: byte 0xd4 at offset 15; "), line
+    assert (homes.cards(home), homes.events(home)) == (before, events)
+    assert homes.pending(home) == [] and not list((home / "evidence").rglob("*.txt"))
+
+
+def test_every_text_that_is_written_has_to_be_utf8(home):
+    for option in ("--title", "--summary", "--tags", "--agent", "--session", "--relates"):
+        arguments = {"--title": "站点", option: "a:\udcff"}
+        words = [word for pair in arguments.items() for word in pair]
+        done = homes.command(home, "capture", *words, stdin=BODY)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"Error: {option} is not UTF-8: byte 0xff at offset 2;")
+    assert not home.exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(home):
+    homes.command(home, "capture", "--title", "站点", stdin=b"\xef\xbb\xbf" + BODY.encode())
+    assert homes.cards(home)["17-Notes/站点.md"].endswith(f"---\n{BODY}\n".encode())
+
+
+def test_a_text_on_stdin_is_never_cut(home):
+    done = homes.command(home, "capture", "--title", "站点", stdin="长" * 3_000_000)
+    assert done.returncode == 2 and "larger than 8 MiB" in done.stderr
+    assert not home.exists()
+
+
+def test_a_fact_does_not_end_before_it_begins(memory, home):
+    done = homes.command(
+        home, "capture", "--title", "站点", "--valid-from", "2026-03-02",
+        "--valid-until", "2026-03-01", stdin=BODY,
+    )  # fmt: skip
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "valid_until 2026-03-01 is before valid_from 2026-03-02" in line
+    assert homes.cards(home) == {} and homes.events(home) == []
+    # One day is a time.
+    memory.capture("站点", BODY, valid_from="2026-03-01", valid_until="2026-03-01")
+    before = homes.cards(home)
+    with pytest.raises(MemoryFault, match="is before valid_from 2026-03-01"):
+        memory.update("N_0001", valid_until="2026-02-28T23:59:00+00:00")
+    with pytest.raises(MemoryFault, match="is before valid_from"):
+        # 09:59:59 in the other one's time.
+        memory.supersede(
+            "N_0001", "站点二", OTHER, valid_from="2026-05-01T10:00:00+08:00",
+            valid_until="2026-05-01T01:59:59+00:00",
+        )  # fmt: skip
+    assert homes.cards(home) == before and len(homes.events(home)) == 1
+    assert homes.pending(home) == []
+
+
+def test_a_card_that_ends_before_it_begins_can_be_changed_and_mended(memory, home):
+    memory.capture("站点", BODY, valid_from="2026-03-01")
+    path = home / "vault" / "17-Notes" / "站点.md"
+    path.write_text(path.read_text().replace("valid_from:", "valid_until: 2026-02-01\nvalid_from:"))
+    memory.index()
+    assert memory.update("N_0001", tags=["甲"]).status == "updated"
+    assert memory.update("N_0001", valid_until="2026-04-01").status == "updated"
+    assert memory.show("N_0001").card["valid_until"] == "2026-04-01"
+
+
 # Forget, trash, restore
 
 
@@ -835,8 +922,10 @@ def test_forget_and_restore(memory, home):
     assert [event["kind"] for event in homes.events(home) if event["kind"] != "gap"] == [
         "created", "created", "trashed", "restored",
     ]  # fmt: skip
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound) as told:
         memory.restore(change.trash_path)
+    assert str(told.value) == f"{change.trash_path} is not in the trash"
+    assert "brought back" in told.value.hint and "`memory trash`" in told.value.hint
 
 
 def test_restore_where_the_name_is_taken(memory, home):

@@ -163,6 +163,12 @@ def test_a_folder_as_the_database(home, source, command):
 def test_a_file_that_is_no_database(home, source, command):
     (home / "memory.db").write_text("A letter to nobody, which is no database at all.\n" * 100)
     before = contents(home)
+    if command in (WRITE["rebuild"], WRITE["index"]):
+        result = run(words(command, home))
+        assert result.returncode == 0 and "63 added" in result.stdout
+        assert "memory.db was not a database: it was kept as memory.db.damaged" in result.stdout
+        assert contents(home)["memory.db.damaged"] == before["memory.db"]
+        return
     fails(words(command, home, source), "memory.db is not a database", "--db")
     assert contents(home)["memory.db"] == before["memory.db"]
 
@@ -172,11 +178,11 @@ def test_a_file_that_is_no_database(home, source, command):
 def test_a_truncated_database(home, source, command, size):
     os.truncate(home / "memory.db", size)
     before = contents(home)
-    if size > 100 and command in (WRITE["rebuild"], WRITE["index"]):
+    if command in (WRITE["rebuild"], WRITE["index"]):
         result = run(words(command, home))
         assert result.returncode == 0
         assert "63 added" in result.stdout
-        assert "damaged" in result.stdout
+        assert "memory.db.damaged" in result.stdout
         assert (home / "memory.db.damaged").stat().st_size == size
         assert run(words(READ["search"], home)).returncode == 0
         return

@@ -345,7 +345,7 @@ def test_what_the_dead_left_is_swept_at_once(tmp_path):
 
 
 def test_what_the_living_write_is_left_alone(tmp_path):
-    mine = tmp_path / durable._temporary_name()
+    mine = tmp_path / durable.temporary_name()
     mine.touch()
     assert sweep(tmp_path) == 0
     assert mine.exists()

@@ -546,6 +546,82 @@ def test_a_damaged_index_is_told_and_mended_by_index(memory):
     assert reads(memory) == [("F_0001", 1)]
 
 
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("content", [b"A letter to nobody.\n" * 100, b"Sq"])
+def test_something_else_in_the_place_of_the_index_is_set_aside(memory, content, rebuild):
+    memory.show("F_0001")
+    for suffix in ("", "-wal", "-shm"):
+        memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+    memory.db.write_bytes(content)
+    with pytest.raises(MemoryFault, match="is not a database") as caught:
+        memory.search("8765")
+    assert "`memory index`" in caught.value.hint
+    result = memory.index(rebuild=rebuild)
+    assert result.notes == [
+        "memory.db was not a database: it was kept as memory.db.damaged, and the index was built "
+        "from the files"
+    ]
+    assert memory.db.with_name("memory.db.damaged").read_bytes() == content
+    assert memory.count() == 6
+    assert reads(memory) == [("F_0001", 1)]
+    assert memory.index().notes == []
+    memory.db.write_bytes(b"again")
+    assert "kept as memory.db.damaged-2," in memory.index().notes[0]
+
+
+def test_what_may_have_been_the_index_once_is_kept_and_built_anew(memory):
+    for suffix in ("", "-wal", "-shm"):
+        memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+    content = b"\x7fELF\0\0" * 999
+    memory.db.write_bytes(content)
+    with pytest.raises(MemoryFault, match="is damaged") as caught:
+        memory.search("8765")
+    assert "`memory index" in caught.value.hint
+    assert memory.index().notes == [
+        "the index was damaged, and was built anew from the files",
+        "the damaged index was kept as memory.db.damaged",
+    ]
+    assert memory.db.with_name("memory.db.damaged").read_bytes() == content
+    assert memory.count() == 6
+
+
+def test_an_empty_file_in_the_place_of_the_index_is_told(memory):
+    for suffix in ("-wal", "-shm"):
+        memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+    memory.db.write_bytes(b"")
+    assert memory.index().notes == ["memory.db was empty, and was built from the files"]
+    assert memory.count() == 6
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("how", ["option", "variable", "link"])
+def test_a_text_outside_of_the_home_is_never_moved(memory, place, monkeypatch, how, rebuild):
+    text = place / "notes.txt"
+    text.write_text("Named by mistake.\n")
+    home = str(memory.home.home)
+    other = Memory(home, db=str(text))
+    if how == "variable":
+        monkeypatch.setenv("MEMORY_AGENT_DB", str(text))
+        other = Memory(home)
+    elif how == "link":
+        for suffix in ("", "-wal", "-shm"):
+            memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+        memory.db.symlink_to(text)
+        other = memory
+    with pytest.raises(MemoryFault, match="is not a database, and lies outside of the home"):
+        other.index(rebuild=rebuild)
+    assert text.read_text() == "Named by mistake.\n"
+    assert not list(place.glob("notes.txt.*"))
+
+
+def test_without_cards_nothing_is_moved(place):
+    (place / "empty").mkdir()
+    (place / "empty" / "memory.db").write_text("# Mine")
+    with pytest.raises(MemoryFault, match="is not a database"):
+        Memory(str(place / "empty")).index()
+    assert (place / "empty" / "memory.db").read_text() == "# Mine"
+
+
 def bad_places(place) -> dict[str, Path]:
     (place / "folder.db").mkdir()
     (place / "text.db").write_text("# no database", "utf-8")
@@ -597,9 +673,21 @@ def test_a_database_that_needs_the_names_itself_is_left_alone(home, place):
     assert query(memory, "select name from sqlite_master") == [("tags",)]
 
 
+@pytest.mark.parametrize("mend", ["index", "repair"])
+def test_an_index_that_was_overwritten_is_kept_and_built_anew(memory, mend):
+    spoilt = b"garbage\0" * 1000
+    for suffix in ("-wal", "-shm"):
+        memory.db.with_name(f"memory.db{suffix}").unlink(missing_ok=True)
+    memory.db.write_bytes(spoilt)
+    done = getattr(memory, mend)()
+    said = done.notes if mend == "index" else done.steps
+    assert "the damaged index was kept as memory.db.damaged" in said
+    assert memory.db.with_name("memory.db.damaged").read_bytes() == spoilt
+    assert memory.verify(deep=True).ok
+
+
 def test_a_locked_index_can_be_read_and_not_written(memory, monkeypatch):
     monkeypatch.setattr("datasette_memory.index.connection.WRITE_TIMEOUT", 0.1)
-    monkeypatch.setattr("datasette_memory.index.rebuild.WRITE_TIMEOUT", 0.1)
     with contextlib.closing(sqlite3.connect(memory.db, isolation_level=None)) as other:
         other.execute("begin exclusive")
         assert len(memory.search("8765").hits) == 2

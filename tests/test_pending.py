@@ -113,7 +113,9 @@ def test_a_full_disk_and_what_becomes_of_it(memory, home, full):
     event = homes.events(home, "created")[-1]
     assert event["by"] == {"surface": "mcp", "agent": "审查", "session": "s1"}
     assert event["queued"] == record["t"]
-    assert memory.sync_pending().to_dict() == {"done": [], "failed": [], "dead": [], "left": 0}
+    assert memory.sync_pending().to_dict() == {
+        "done": [], "failed": [], "dead": [], "left": 0, "elsewhere": [],
+    }  # fmt: skip
 
 
 def test_the_oldest_comes_first(memory, home, full, monkeypatch):
@@ -258,6 +260,69 @@ def test_an_update_that_waited_does_not_undo_a_later_one(memory, home, full):
     result = memory.sync_pending()
     assert "updated after" in result.dead[0]["reason"]
     assert texts(home) == {"17-Notes/站点.md": THIRD}
+
+
+def test_a_change_is_made_in_the_vault_that_it_was_meant_for(memory, home, full, tmp_path):
+    memory.capture("站点", BODY)
+    wiki = tmp_path / "wiki"
+    other = Memory(str(home), vault=str(wiki), db=str(tmp_path / "wiki.db"))
+    elsewhere = Disk(full.monkeypatch, wiki)
+    elsewhere.fill()
+    kept = other.capture("日志", OTHER)
+    assert kept.status == "pending" and kept.hint.endswith(f"with --vault {wiki}")
+    full.mend()
+    full.fill()
+    assert memory.capture("备份", THIRD).status == "pending"
+    full.mend()
+    assert [(one["vault"], one["db"]) for one in homes.pending(home)] == [
+        (str(wiki.resolve()), str((tmp_path / "wiki.db").resolve())), ("vault", "memory.db"),
+    ]  # fmt: skip
+
+    result = memory.sync_pending()
+    assert [(one["status"], one["path"]) for one in result.done] == [
+        ("created", "17-Notes/备份.md")
+    ]
+    assert [(one["change"], one["vault"]) for one in result.elsewhere] == [
+        ("capture", str(wiki.resolve()))
+    ]
+    assert sorted(texts(home)) == ["17-Notes/备份.md", "17-Notes/站点.md"]
+    done = homes.command(home, "sync-pending")
+    [line] = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert line.startswith("1 ") and str(wiki.resolve()) in line and "--vault" in line
+
+    done = homes.command(home, "sync-pending", "--vault", wiki, "--db", tmp_path / "wiki.db")
+    assert (done.returncode, done.stderr) == (0, "") and "created" in done.stdout
+    assert (wiki / "17-Notes" / "日志.md").read_text().endswith(f"{OTHER}\n")
+    assert homes.pending(home) == [] and len(texts(home)) == 2
+
+
+def test_what_waits_moves_with_its_home(memory, home, full):
+    full.fill()
+    memory.capture("日志", OTHER)
+    full.mend()
+    moved = home.with_name("moved")
+    home.rename(moved)
+    [done] = Memory(str(moved)).sync_pending().done
+    assert (done["status"], list(texts(moved))) == ("created", ["17-Notes/日志.md"])
+
+
+def test_a_vault_that_can_never_be_is_an_error(home, tmp_path):
+    file = tmp_path / "passwd"
+    file.write_text("root\n")
+    (loop := tmp_path / "loop").symlink_to(loop)
+    for vault, reason in [
+        (file, "Not a directory"),
+        (file / "below", "Not a directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+        (loop / "vault", "loop: Not a directory"),
+    ]:
+        done = homes.command(home, "--vault", vault, "capture", "--title", "日志", stdin=OTHER)
+        assert done.returncode == 2 and done.stdout == ""
+        [line] = done.stderr.splitlines()
+        assert line.startswith("Error: nothing was written") and reason in line, line
+        assert "--vault" in line
+    assert homes.pending(home) == [] and file.read_text() == "root\n"
 
 
 def test_the_same_twice_is_one_card(memory, home, full):

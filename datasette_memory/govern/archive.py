@@ -13,18 +13,18 @@ import hashlib
 import io
 import json
 import os
-import stat as modes
 import tarfile
 import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from .. import durable
 from ..errors import MemoryFault
+from ..vault.sources import open_regular
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -69,16 +69,13 @@ class Entry:
     mtime_ns: int
     mode: int
 
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(slots=True)
 class Contents:
     """What an archive holds: its manifest, read and believed.
 
     `links` are symbolic links of the vault, `(path, target)`; `sources` are named and not held;
-    `left_out` are `(path, reason)` of what could not be copied; `config` is that of the home.
+    `left_out` names the path and the reason of what could not be copied; `config` is that of the home.
     """
 
     version: str
@@ -87,7 +84,7 @@ class Contents:
     entries: dict[str, Entry] = field(default_factory=dict)
     links: list[tuple[str, str]] = field(default_factory=list)
     sources: list[dict[str, str]] = field(default_factory=list)
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -112,9 +109,9 @@ class Contents:
             "counts": self.counts(),
             "bytes": self.bytes,
             "sources": self.sources,
-            "left_out": [{"path": path, "reason": why} for path, why in self.left_out],
+            "left_out": self.left_out,
             "links": [{"path": path, "target": target} for path, target in self.links],
-            "files": [entry.to_dict() for entry in self.entries.values()],
+            "files": [asdict(entry) for entry in self.entries.values()],
         }
         return json.dumps(record, indent=1).encode("ascii") + b"\n"
 
@@ -122,41 +119,25 @@ class Contents:
 # Writing
 
 
-class Sink(io.RawIOBase):
+class Sink(io.FileIO):
     """A new file, written through `durable.system`."""
 
     def __init__(self, path: str | Path) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
-        self._descriptor = durable.system.open(os.fspath(path), flags, 0o600)
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
+        super().__init__(
+            path, "x+", opener=lambda path, flags: durable.system.open(path, flags, 0o600)
+        )
 
     def write(self, data) -> int:
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest:
-            rest = rest[durable.system.write(self._descriptor, rest) :]
+            rest = rest[durable.system.write(self.fileno(), rest) :]
         return size
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return os.lseek(self._descriptor, offset, whence)
 
     def truncate(self, size: int | None = None) -> int:
         size = self.tell() if size is None else size
-        durable.system.truncate(self._descriptor, size)
+        durable.system.truncate(self.fileno(), size)
         return size
-
-    def sync(self) -> None:
-        durable.system.fsync(self._descriptor)
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            os.close(self._descriptor)
 
 
 Copy = Callable[[IO[bytes]], Entry]
@@ -255,7 +236,7 @@ class PackedWriter:
         self._tar.close()
         self._gzip.close()
         self._buffer.flush()
-        self._sink.sync()
+        durable.system.fsync(self._sink.fileno())
         self._buffer.close()
 
     def abandon(self) -> None:
@@ -361,19 +342,8 @@ def _folder(root: Path) -> Iterator[tuple[str, IO[bytes]]]:
             elif not entry.is_file(follow_symlinks=False):
                 raise _fault(root, f"{_show(name)} is no plain file", hostile=True)
             else:
-                with _opened(entry.path) as file:
+                with open_regular(entry.path) as file:
                     yield name, file
-
-
-@contextlib.contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    flags = os.O_RDONLY | _BINARY
-    for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):
-        flags |= getattr(os, name, 0)
-    with open(os.open(path, flags), "rb") as file:
-        if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(0, "not a regular file", path)
-        yield file
 
 
 def _packed(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -388,8 +358,6 @@ def _packed(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     raise _fault(path, f"{_show(member.name)} is no plain file", hostile=True)
                 if not 0 <= member.size <= MAX_FILE:
                     raise _fault(path, f"{_show(member.name)} states an absurd size", hostile=True)
-                if allowed := getattr(tarfile, "data_filter", None):
-                    allowed(member, "/nowhere")
                 stream = tar.extractfile(member)
                 yield member.name, stream
                 while stream.read(_CHUNK):
@@ -402,14 +370,12 @@ def _packed(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 raise _fault(path, "something stands behind its end", hostile=True)
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded:
     """A stream that nobody may read at once what fills the memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-
-    def readable(self) -> bool:
-        return True
+        self.tell = stream.tell
 
     def seekable(self) -> bool:
         return True
@@ -419,13 +385,10 @@ class _Bounded(io.RawIOBase):
             raise tarfile.ReadError("a header is too large")
         return self._stream.read(size)
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence != os.SEEK_SET or offset < self._stream.tell():
+    def seek(self, offset: int) -> int:
+        if offset < self.tell():
             raise tarfile.ReadError("not in order")
         return self._stream.seek(offset)
-
-    def tell(self) -> int:
-        return self._stream.tell()
 
 
 def _parsed(path: Path, raw: bytes) -> Contents:
@@ -441,10 +404,8 @@ def _parsed(path: Path, raw: bytes) -> Contents:
             version=str(record["version"]),
             created=str(record["created"]),
             home=str(record["home"]),
-            sources=[
-                {"name": str(one["name"]), "root": str(one["root"])} for one in record["sources"]
-            ],
-            left_out=[(str(one["path"]), str(one["reason"])) for one in record["left_out"]],
+            sources=[_texts(one, "name", "root") for one in record["sources"]],
+            left_out=[_texts(one, "path", "reason") for one in record["left_out"]],
             links=[(str(one["path"]), str(one["target"])) for one in record["links"]],
         )
         for one in record["files"]:
@@ -463,6 +424,10 @@ def _parsed(path: Path, raw: bytes) -> Contents:
     except (ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:
         raise _fault(path, "its manifest cannot be understood") from error
     return contents
+
+
+def _texts(record: dict, *keys: str) -> dict[str, str]:
+    return {key: str(record[key]) for key in keys}
 
 
 @contextlib.contextmanager

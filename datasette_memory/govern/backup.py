@@ -6,9 +6,10 @@ import hashlib
 import os
 import shutil
 import stat as modes
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -21,7 +22,6 @@ from ..index.connection import (
     NoIndex,
     connect_any,
     connect_write,
-    sqlite3,
     translated,
 )
 from ..index.lock import write_lock
@@ -30,7 +30,7 @@ from ..index.project import project
 from ..index.rebuild import rebuild
 from ..index.sync import SyncResult, sync
 from ..sources import VAULT, configured
-from ..vault.sources import Source
+from ..vault.sources import Source, open_regular
 from .archive import (
     FOLDERS,
     MANIFEST,
@@ -50,9 +50,8 @@ from .archive import (
 
 __all__ = ["Report", "backup", "restore"]
 
-_UNFINISHED = f"{durable.TEMPORARY}backup-"
-_STAGED = f"{durable.TEMPORARY}restore-"
-# Seconds after which an unfinished backup belongs to nobody.
+_BACKUP, _RESTORE = "backup-", "restore-"
+# Seconds after which what another machine left unfinished belongs to nobody.
 _FORSAKEN = 24 * 3600.0
 
 _TRIES = 3
@@ -88,8 +87,7 @@ class Report:
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return {"ok": self.ok} | found | {"seconds": round(self.seconds, 3)}
+        return {"ok": self.ok} | asdict(self) | {"seconds": round(self.seconds, 3)}
 
 
 def backup(home: Home, destination: str | Path) -> Report:
@@ -107,8 +105,8 @@ def backup(home: Home, destination: str | Path) -> Report:
     _check_destination(home, destination, packed)
     try:
         durable.make_folder(destination.parent)
-        _sweep(destination.parent)
-        temporary = destination.parent / f"{_UNFINISHED}{os.urandom(4).hex()}"
+        _sweep([destination.parent], _BACKUP)
+        temporary = destination.parent / durable.temporary_name(_BACKUP)
         writer = PackedWriter(temporary) if packed else FolderWriter(temporary)
         try:
             work = _Backup(home, writer)
@@ -123,17 +121,20 @@ def backup(home: Home, destination: str | Path) -> Report:
             raise
     except OSError as error:
         raise _not_written(destination, error) from error
-    contents = work.contents
+    return _report(destination, work.contents, begun, len(work.contents.links),
+                   index=work.index, notes=work.notes)  # fmt: skip
+
+
+def _report(path: Path, contents: Contents, begun: float, links: int, **rest) -> Report:
     return Report(
-        path=str(destination),
-        files=len(contents.entries) + len(contents.links),
+        path=str(path),
+        files=len(contents.entries) + links,
         bytes=contents.bytes,
         counts=contents.counts(),
         sources=contents.sources,
-        left_out=[{"path": path, "reason": why} for path, why in contents.left_out],
-        index=work.index,
-        notes=work.notes,
+        left_out=contents.left_out,
         seconds=time.monotonic() - begun,
+        **rest,
     )
 
 
@@ -185,14 +186,24 @@ def _not_written(path: Path, error: OSError) -> MemoryFault:
     return MemoryFault(f"{path} cannot be written: {why}", hint)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what backups left here that were killed a day ago or more."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.startswith(_UNFINISHED):
-                age = abs(time.time() - entry.stat(follow_symlinks=False).st_mtime)
-                if age > _FORSAKEN:
-                    _remove(Path(entry.path))
+def unfinished(folders: Iterable[Path], what: str = _RESTORE) -> Iterator[tuple[Path, bool]]:
+    """What restores have prepared in these folders, and whether nobody goes on with it."""
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(durable.TEMPORARY + what):
+                    yield Path(entry.path), durable.forsaken(entry, _FORSAKEN)
+
+
+def _sweep(folders: Iterable[Path], what: str) -> list[str]:
+    """Remove what backups or restores left that were killed; a line for each that may go on."""
+    notes = []
+    for path, forsaken in unfinished(folders, what):
+        if forsaken:
+            _remove(path)
+        else:
+            notes.append(f"{path} was left alone: another {what[:-1]} may be at work on it")
+    return notes
 
 
 def _remove(path: Path) -> None:
@@ -281,12 +292,10 @@ class _Backup:
                 out.seek(0)
                 out.truncate()
             with _reading():
-                file = open(os.open(full, _READ), "rb", buffering=0)
+                file = open_regular(full)
             with file:
                 with _reading():
                     before = os.fstat(file.fileno())
-                    if not modes.S_ISREG(before.st_mode):
-                        raise OSError(errno.EINVAL, "not a regular file", str(full))
                     size = _whole_lines(file, before.st_size) if by_lines else before.st_size
                     file.seek(0)
                 entry = _copied_stream(path, file, size, before, out)
@@ -310,45 +319,40 @@ class _Backup:
             self._leave_out(path, error)
 
     def _leave_out(self, path: str, error: OSError) -> None:
-        place = (path, (error.strerror or type(error).__name__).lower())
+        place = {"path": path, "reason": (error.strerror or type(error).__name__).lower()}
         if place not in self.contents.left_out:
             self.contents.left_out.append(place)
 
     def _copy_index(self) -> None:
         """The index by SQLite's own means, which see one state of it whatever is written."""
-        copy = self.writer.path.with_name(f"{self.writer.path.name}.db")
-        try:
+        place = self.writer.path
+        # The folder is closed to others, as the copy of the index has to be.
+        with tempfile.TemporaryDirectory(prefix=f"{place.name}-", dir=place.parent) as folder:
+            copy = Path(folder, "memory.db")
             try:
                 with contextlib.closing(connect_any(self.home.db)) as connection:
-                    # The copy is for nobody else to read; SQLite would ask the umask.
-                    Sink(copy).close()
-                    with translated(self.home.db):
-                        audit.copy(connection, copy)
-                _check_copy(copy)
+                    with translated(self.home.db), audit.copied(connection, copy) as made:
+                        _check(made)
                 status = self.home.db.stat()
             except NoIndex:
                 self.index = "there is none"
                 return
-            except (MemoryFault, UnicodeError) as error:
+            except MemoryFault as error:
                 # It is what is written that has no room.
                 if any(word in str(error) for word in ("no space", "the disk failed")):
                     why = str(error.__cause__ or error)
                     raise MemoryFault(
-                        f"{copy.parent} cannot take a copy of the index: {why}",
+                        f"{place.parent} cannot take a copy of the index: {why}",
                         "free some space, or choose another disk; nothing is left of it",
                     ) from error
                 self.index = f"left out: {error}; a restore builds it anew"
                 return
             self._copy_file("memory.db", copy)
-            if entry := self.contents.entries.get("memory.db"):
-                mode = modes.S_IMODE(status.st_mode) & 0o777
-                self.contents.entries["memory.db"] = replace(
-                    entry, mode=mode, mtime_ns=status.st_mtime_ns
-                )
-                self.index = "copied"
-        finally:
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                _remove(copy.with_name(copy.name + suffix))
+        if entry := self.contents.entries.get("memory.db"):
+            mode = modes.S_IMODE(status.st_mode) & 0o777
+            entry = replace(entry, mode=mode, mtime_ns=status.st_mtime_ns)
+            self.contents.entries["memory.db"] = entry
+            self.index = "copied"
 
 
 class _Unreadable(Exception):
@@ -365,11 +369,6 @@ def _reading() -> Iterator[None]:
         yield
     except OSError as error:
         raise _Unreadable(error) from error
-
-
-_READ = os.O_RDONLY
-for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
-    _READ |= getattr(os, _name, 0)
 
 
 def _copied_stream(
@@ -407,12 +406,10 @@ def _whole_lines(file: IO[bytes], size: int) -> int:
     return 0
 
 
-def _check_copy(path: Path) -> None:
-    """Raise MemoryFault when the copy of the index is damaged, as the index then is."""
-    uri = path.absolute().as_uri() + "?immutable=1"
-    with translated(path), contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
-        if wrong := audit.quick_check(connection):
-            raise MemoryFault(f"the index is damaged ({wrong[0]})")
+def _check(connection) -> None:
+    """Raise MemoryFault when the index is damaged."""
+    if wrong := audit.quick_check(connection):
+        raise MemoryFault(f"the index is damaged ({wrong[0]})")
 
 
 # Restoring
@@ -432,6 +429,7 @@ def restore(archive: str | Path, home: Home, *, force: bool = False) -> Report:
     archive = Path(archive).expanduser().absolute()
     contents = inspect(archive)
     work = _Restore(archive, contents, _target(home, contents))
+    work.notes += _sweep({staged.parent for staged in work.staged.values()}, _RESTORE)
     aside = work.in_the_way()
     if aside and not force:
         raise MemoryFault(
@@ -445,18 +443,8 @@ def restore(archive: str | Path, home: Home, *, force: bool = False) -> Report:
     finally:
         work.clear_away()
     index = _bring_up(work.home, work.notes)
-    return Report(
-        path=str(work.home.home),
-        files=len(contents.entries) + work.links,
-        bytes=contents.bytes,
-        counts=contents.counts(),
-        sources=contents.sources,
-        left_out=[{"path": path, "reason": why} for path, why in contents.left_out],
-        moved_aside=[str(path) for path in work.moved],
-        index=index,
-        notes=work.notes,
-        seconds=time.monotonic() - begun,
-    )
+    return _report(work.home.home, contents, begun, work.links, index=index, notes=work.notes,
+                   moved_aside=[str(path) for path in work.moved])  # fmt: skip
 
 
 def _target(home: Home, contents: Contents) -> Home:
@@ -467,12 +455,8 @@ def _target(home: Home, contents: Contents) -> Home:
     def place(name: str, usual: str) -> Path:
         if home.decided.get(name) not in (None, "default", "config.json"):
             return Path(os.path.realpath(getattr(home, name)))
-        stated = contents.config.get(name)
-        if isinstance(stated, str) and stated:
-            path = Path(os.path.normpath(root / Path(stated).expanduser()))
-            if path != root and path.is_relative_to(root):
-                return path
-        return root / usual
+        path = _stated(contents.config, name, root)
+        return path if path and path != root and path.is_relative_to(root) else root / usual
 
     sources = contents.config.get("sources")
     sources = sources if isinstance(sources, list) else []
@@ -485,6 +469,14 @@ def _target(home: Home, contents: Contents) -> Home:
     )
 
 
+def _stated(config: dict, name: str, root: Path) -> Path | None:
+    """The place that `config.json` states for the vault or the index."""
+    stated = config.get(name)
+    if not isinstance(stated, str) or not stated:
+        return None
+    return Path(os.path.normpath(root / Path(stated).expanduser()))
+
+
 class _Restore:
     """One archive on its way into a home."""
 
@@ -495,15 +487,13 @@ class _Restore:
         self.links = 0
         self.notes: list[str] = []
         self.moved: list[Path] = []
-        token = os.urandom(4).hex()
+        name = durable.temporary_name(_RESTORE)
         self.targets = [home.home]
         self.targets += [one for one in (home.vault, home.db) if not _is_below(one, home.home)]
         # What is restored is prepared beside its place, to get there in one step. A disk that is
         # mounted there is another one than that around it, so that it has to be inside.
         self.staged = {
-            one: one / f"{_STAGED}{token}"
-            if os.path.ismount(one)
-            else one.with_name(f"{_STAGED}{token}-{one.name}")
+            one: one / name if os.path.ismount(one) else one.with_name(f"{name}-{one.name}")
             for one in self.targets
         }
 
@@ -606,12 +596,9 @@ class _Restore:
         """Let `config.json` not send anybody to where the vault and the index once were."""
         config = dict(self.contents.config)
         for name in ("db", "vault"):
-            stated = config.get(name)
-            if not isinstance(stated, str):
-                continue
-            path = Path(os.path.normpath(self.home.home / Path(stated).expanduser()))
-            if path != getattr(self.home, name):
-                del config[name]
+            path = _stated(config, name, self.home.home)
+            if path and path != getattr(self.home, name):
+                stated = config.pop(name)
                 self.notes.append(
                     f"config.json said {name}: {stated}; it is in its usual place now"
                 )
@@ -683,7 +670,7 @@ def _bring_up(home: Home, notes: list[str]) -> str:
             try:
                 result = _in_step(home, sources)
                 done = "checked" if there else "built from the files"
-            except (MemoryFault, UnicodeError):
+            except MemoryFault:
                 result = rebuild(home.db, sources)
                 result.notes += _in_step(home, sources).notes
                 done = "built anew from the files"
@@ -698,8 +685,7 @@ def _bring_up(home: Home, notes: list[str]) -> str:
 def _in_step(home: Home, sources: list[Source]) -> SyncResult:
     result = SyncResult()
     with contextlib.closing(connect_write(home.db)) as connection, translated(home.db):
-        if wrong := audit.quick_check(connection):
-            raise MemoryFault(f"the index is damaged ({wrong[0]})")
+        _check(connection)
         migrate(connection)
         for source in sources:
             try:

@@ -7,7 +7,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from ..sources import VAULT, configured
 from ..text.tokenise import TOKENIZER_VERSION
 from ..vault.sources import Source, read, scan
 from . import evidence
+from .backup import unfinished
 
 OK, WARNING, ERROR = "ok", "warning", "error"
 
@@ -37,6 +38,7 @@ MAX_EVENTS = 200_000
 EVIDENCE_SAMPLE = 200
 EVIDENCE_BYTES = 64_000_000
 MAX_ENTRIES = 200_000
+MAX_INDEX = 100_000_000
 
 #: Bytes that should be free; and as much again as the index, to build it anew.
 MIN_FREE = 100_000_000
@@ -59,7 +61,7 @@ class Check:
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def checks(home: Home) -> list[Check]:
@@ -85,19 +87,13 @@ def examine(
     if there were none.
     """
     try:
-        return checks(homes.resolve(home, db, vault))
-    except MemoryFault as error:
-        broken = _wrong("config.json", error.error, error.hint or "mend it by hand")
+        try:
+            return checks(homes.resolve(home, db, vault))
+        except MemoryFault as error:
+            broken = _wrong("config.json", error.error, error.hint or "mend it by hand")
+        rest = checks(homes.resolve(home, db, vault, config={}))
     except Exception as error:
         return [_wrong("paths", _line(f"cannot be found: {error}"), "name them with --home")]
-    root = Path(home or os.environ.get("MEMORY_AGENT_HOME") or homes.DEFAULT_HOME)
-    root = root.expanduser().absolute()
-    paths = {
-        "db": Path(db or os.environ.get("MEMORY_AGENT_DB") or root / "memory.db"),
-        "vault": Path(vault or os.environ.get("MEMORY_AGENT_VAULT") or root / "vault"),
-    }
-    paths = {name: path.expanduser().absolute() for name, path in paths.items()}
-    rest = checks(Home(home=root, decided={}, **paths))
     return [broken, *(check for check in rest if check.name != "config.json")]
 
 
@@ -189,6 +185,11 @@ def _existing(folder: Path) -> Path:
 def _left_over(home: Home) -> Iterator[Check]:
     roots = [home.home, home.vault] + ([] if home.db.parent == home.home else [home.db.parent])
     found = list(islice(_temporary(roots), 1_000))
+    # A restore prepares its files beside the place that they get, or inside it.
+    places = dict.fromkeys(
+        folder for place in (home.home, home.vault, home.db) for folder in (place, place.parent)
+    )
+    found += [path for path, forsaken in unfinished(places) if forsaken]
     if found:
         yield _odd(
             "temporary files",
@@ -197,10 +198,7 @@ def _left_over(home: Home) -> Iterator[Check]:
         )
     else:
         yield _fine("temporary files", "none are left over")
-    kept = (
-        sorted(home.db.parent.glob(f"{home.db.name}.damaged*")) if home.db.parent.is_dir() else []
-    )
-    if kept:
+    if kept := sorted(home.db.parent.glob(f"{home.db.name}.damaged*")):
         yield _odd(
             "damaged indexes",
             f"kept when the index was built anew: {_some(path.name for path in kept)}",
@@ -248,20 +246,6 @@ def _sqlite(home: Home) -> Iterator[Check]:
         yield _fine("SQLite", f"version {version}, with FTS5")
 
 
-@contextlib.contextmanager
-def _index(home: Home) -> Iterator["sqlite3.Connection | None"]:
-    """The index, or None when it cannot be opened, which `_opens` tells."""
-    try:
-        connection = connect_read(home.db)
-    except (MemoryFault, UnicodeError):
-        connection = None
-    if connection is None:
-        yield None
-        return
-    with contextlib.closing(connection), translated(home.db):
-        yield connection
-
-
 def _opens(home: Home) -> Iterator[Check]:
     name = "index"
     try:
@@ -273,20 +257,46 @@ def _opens(home: Home) -> Iterator[Check]:
         yield _wrong(name, f"{home.db} is damaged", "memory verify --repair")
         return
     with contextlib.closing(connection), translated(home.db):
-        count = connection.execute("select count(*) from cards").fetchone()[0]
         schema = audit.meta(connection, "schema_version")
         tokens = audit.meta(connection, "tokenizer_version")
-        lost = missing_triggers(connection)
-    if schema != SCHEMA_VERSION or tokens != TOKENIZER_VERSION:
-        what = f"{home.db} was built by another version of this program"
-        yield _odd(name, what, "memory index")
-    elif lost:
-        what = f"{home.db} lacks triggers: {', '.join(lost)}"
-        yield _wrong(name, what, "memory index, which makes them again")
-    elif not os.access(home.db, os.W_OK):
-        yield _wrong(name, f"{home.db} cannot be written", "check its permissions")
-    else:
-        yield _fine(name, f"{home.db} opens, {_plural(count, 'card')}")
+        if schema != SCHEMA_VERSION or tokens != TOKENIZER_VERSION:
+            what = f"{home.db} was built by another version of this program"
+            yield _odd(name, what, "memory index")
+        elif lost := missing_triggers(connection):
+            what = f"{home.db} lacks triggers: {', '.join(lost)}"
+            yield _wrong(name, what, "memory index, which makes them again")
+        elif (found := _whole(home, connection)).ok and not os.access(home.db, os.W_OK):
+            yield _wrong(name, f"{home.db} cannot be written", "check its permissions")
+        else:
+            yield found
+
+
+def _whole(home: Home, connection) -> Check:
+    """Whether the index is damaged, by SQLite's and FTS5's own checks, if that is quickly seen."""
+    what = f"{home.db} opens, {_plural(audit.count_cards(connection), 'card')}"
+    if home.db.stat().st_size > MAX_INDEX:
+        return _fine("index", f"{what}; too large to be checked here: see `memory verify --deep`")
+    with audit.copied(connection) as copy:
+        wrong = audit.integrity_check(copy)
+        if not wrong and not audit.full_text_is_in_step(copy):
+            wrong = ["its full text is not that of its cards"]
+    if wrong:
+        return _wrong("index", _line(f"{home.db} is damaged: {wrong[0]}"), "memory verify --repair")
+    return _fine("index", what)
+
+
+def _of_index(check: Callable[[Home, "sqlite3.Connection"], Iterable[Check]]):
+    """The check of an index that can be opened; of one that cannot `_opens` tells."""
+
+    def run(home: Home) -> Iterator[Check]:
+        try:
+            connection = connect_read(home.db)
+        except (MemoryFault, UnicodeError):
+            return
+        with contextlib.closing(connection), translated(home.db):
+            yield from check(home, connection)
+
+    return run
 
 
 def _sources_of(home: Home) -> list[Source]:
@@ -307,17 +317,15 @@ def _sources(home: Home) -> Iterator[Check]:
         yield _fine("sources", f"{_plural(len(sources), 'source')}, and all are there")
 
 
-def _age(home: Home) -> Iterator[Check]:
-    with _index(home) as connection:
-        if connection is None:
-            return
-        changed: dict[str, int] = {"new": 0, "changed": 0, "gone": 0}
-        to_read = MAX_CHANGED_READ
-        for source in _sources_of(home):
-            known = audit.known_files(connection, source.name)
-            with contextlib.suppress(MemoryFault):
-                to_read = _count_changes(source, known, changed, to_read)
-        last = audit.last_import(connection)
+@_of_index
+def _age(home: Home, connection) -> Iterator[Check]:
+    changed: dict[str, int] = {"new": 0, "changed": 0, "gone": 0}
+    to_read = MAX_CHANGED_READ
+    for source in _sources_of(home):
+        known = audit.known_files(connection, source.name)
+        with contextlib.suppress(MemoryFault):
+            to_read = _count_changes(source, known, changed, to_read)
+    last = audit.last_import(connection)
     when = f"since {last}" if last else "ever"
     if any(changed.values()):
         counts = ", ".join(f"{count} {what}" for what, count in changed.items() if count)
@@ -355,11 +363,9 @@ def _count_changes(
     return to_read
 
 
-def _faulty(home: Home) -> Iterator[Check]:
-    with _index(home) as connection:
-        if connection is None:
-            return
-        count, first = audit.faults(connection, _NAMED)
+@_of_index
+def _faulty(home: Home, connection) -> Iterator[Check]:
+    count, first = audit.faults(connection, _NAMED)
     if count:
         named = [f"{source}/{path} ({fault})" for source, path, fault in first]
         yield _odd(
@@ -371,12 +377,9 @@ def _faulty(home: Home) -> Iterator[Check]:
         yield _fine("files", "every file could be read without a fault")
 
 
-def _duplicates(home: Home) -> Iterator[Check]:
-    with _index(home) as connection:
-        if connection is None:
-            return
-        found = audit.duplicate_refs(connection, 100)
-    if found:
+@_of_index
+def _duplicates(home: Home, connection) -> Iterator[Check]:
+    if found := audit.duplicate_refs(connection, 100):
         named = [
             f"{ref} ({_plural(count, 'card')} of {source}: {first}, {last})"
             for source, ref, count, first, last in found
@@ -388,6 +391,16 @@ def _duplicates(home: Home) -> Iterator[Check]:
         )
     else:
         yield _fine("references", "no two cards of a source have the same")
+
+
+@_of_index
+def _raw_texts(home: Home, connection) -> Iterator[Check]:
+    named = (
+        (sha256, f"a raw text of {ref}")
+        for source, ref, sha256 in audit.raw_texts(connection)
+        if source == VAULT
+    )
+    yield from _gone(home, named)
 
 
 # What stands beside the index
@@ -409,22 +422,27 @@ def _pending(home: Home) -> Iterator[Check]:
 def _ledger(home: Home) -> Iterator[Check]:
     folder = home.home / "ledger"
     reading = read_ledger(folder)
-    count = sum(1 for _ in islice(reading, MAX_EVENTS))
+    count, earlier = 0, []
+    for event, _ in islice(reading, MAX_EVENTS):
+        count += 1
+        earlier += evidence.earlier_text(event)
     if reading.faults:
         named = [
             f"{one.file}:{one.line} {one.reason}" if one.line else f"{one.file} {one.reason}"
             for one in reading.faults
         ]
-        yield _odd(
-            "ledger",
-            _line(
-                f"{_plural(len(named), 'line')} cannot be read and are passed over: {_some(named)}"
-            ),
-            f"nothing else is lost; the files are in {folder}",
-        )
+        what = f"{_plural(len(named), 'line')} cannot be read and are passed over: {_some(named)}"
+        yield _odd("ledger", _line(what), f"nothing else is lost; the files are in {folder}")
     else:
         more = " at least" if count == MAX_EVENTS else ""
         yield _fine("ledger", f"{_plural(count, 'event')}{more}, every line whole")
+    yield from _gone(home, earlier)
+
+
+def _gone(home: Home, named: Iterable[evidence.Named]) -> Iterator[Check]:
+    if gone := list(evidence.missing(home.home / "evidence", named)):
+        what = f"{_plural(len(gone), 'text')} of {home.home / 'evidence'}: {_some(gone)}"
+        yield _wrong("evidence", what, "put the folder back from a backup")
 
 
 def _evidence(home: Home) -> Iterator[Check]:
@@ -463,6 +481,7 @@ CHECKS: tuple[tuple[str, Callable[[Home], Iterable[Check]]], ...] = (
     ("age of the index", _age),
     ("files", _faulty),
     ("references", _duplicates),
+    ("evidence", _raw_texts),
     ("pending", _pending),
     ("ledger", _ledger),
     ("evidence", _evidence),

@@ -4,21 +4,14 @@ import errno
 import hashlib
 import os
 import stat as modes
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from operator import itemgetter
 
 from ..errors import MemoryFault
-from ..vault.sources import Source
+from ..vault.sources import Source, open_regular
 
-_CHUNK = 1 << 20
 _NAMED = 1_000
-
-_WINDOWS = os.name == "nt"
-_READ = os.O_RDONLY
-for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
-    _READ |= getattr(os, _name, 0)
-# Reading then leaves the time of the last access alone. Only the owner may ask for that.
-_QUIETLY = getattr(os, "O_NOATIME", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +38,8 @@ class Manifest:
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {
-            "name": self.name,
-            "root": self.root,
-            "files": self.files,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-            "unreadable": [{"path": path, "reason": why} for path, why in self.unreadable],
-        }
+        unreadable = [{"path": path, "reason": why} for path, why in self.unreadable]
+        return asdict(self) | {"unreadable": unreadable}
 
 
 def manifest(source: Source) -> Manifest:
@@ -64,18 +51,15 @@ def manifest(source: Source) -> Manifest:
     files = size = 0
     unreadable: list[tuple[str, str]] = []
     for path, full, error in _files(source):
-        entry = None
-        if error is None:
+        try:
+            if error:
+                raise error
             files += 1
-            try:
-                kind, number, sha256 = entry = _entry(full)
-            except OSError as reason:
-                error = reason
-        if entry is None:
+            kind, number, sha256 = _entry(full)
+        except OSError as reason:
             digest.update(b"u - - %b\0" % path)
             if len(unreadable) < _NAMED:
-                shown = path.decode("utf-8", "backslashreplace")
-                unreadable.append((shown, _why(error)))
+                unreadable.append((path.decode("utf-8", "backslashreplace"), _why(reason)))
             continue
         if kind == b"f":
             size += number
@@ -87,64 +71,52 @@ def manifest(source: Source) -> Manifest:
 _File = tuple[bytes, bytes, OSError | None]
 
 
-def _files(source: Source) -> Iterator[_File]:
+def _files(source: Source) -> Iterable[_File]:
     """`(path, real path, None)` of all that is no folder, in the order of the paths as bytes.
 
     A folder that cannot be listed comes in their midst, with the error.
     """
-    root = os.path.realpath(source.root)
+    root = os.fsencode(os.path.realpath(source.root))
     try:
         if not modes.S_ISDIR(os.stat(root).st_mode):
-            yield os.fsencode(os.path.basename(source.root)), os.fsencode(root), None
-            return
-        entries = _listed(os.fsencode(root))
+            return [(os.fsencode(os.path.basename(source.root)), root, None)]
+        os.listdir(root)
     except OSError as error:
         raise MemoryFault(
             f"source {source.name}: {source.root} cannot be read: {_why(error)}",
             "check the path and its permissions, or mount the disk that holds it",
         ) from error
-    # The folders on the way down to where the walk is, each with what is left of it.
-    stack = [(b"", entries)]
-    while stack:
-        prefix, entries = stack[-1]
-        entry = next(entries, None)
-        if entry is None:
-            stack.pop()
-            continue
-        path = prefix + entry.name
-        if not _is_folder(entry):
-            yield path, entry.path, None
-            continue
-        try:
-            stack.append((path + b"/", _listed(entry.path)))
-        except OSError as error:
-            yield path, entry.path, error
+    found: list[_File] = []
+
+    def note(full: bytes, error: OSError | None = None) -> None:
+        path = os.path.relpath(full, root).replace(os.fsencode(os.sep), b"/")
+        found.append((path, full, error))
+
+    for folder, folders, names in os.walk(root, onerror=lambda e: note(e.filename, e)):
+        links = [name for name in folders if _is_link(os.path.join(folder, name))]
+        folders[:] = [name for name in folders if name not in links]
+        for name in names + links:
+            note(os.path.join(folder, name))
+    return sorted(found, key=itemgetter(0))
 
 
-def _listed(folder: bytes) -> Iterator[os.DirEntry]:
-    """The entries such that a walk in their order meets all paths in the order of their bytes."""
-    with os.scandir(folder) as entries:
-        return iter(sorted(entries, key=lambda e: e.name + b"/" if _is_folder(e) else e.name))
-
-
-def _is_folder(entry: os.DirEntry) -> bool:
+def _is_link(folder: bytes) -> bool:
+    """Whether it is another's folder under this name: a link, or on Windows a junction."""
     try:
-        if not entry.is_dir(follow_symlinks=False):
-            return False
-        if _WINDOWS:
-            # A junction is a link, and `is_symlink` does not tell.
-            status = entry.stat(follow_symlinks=False)
-            return not status.st_file_attributes & modes.FILE_ATTRIBUTE_REPARSE_POINT
+        status = os.lstat(folder)
     except OSError:
         return False
-    return True
+    kind = getattr(status, "st_file_attributes", 0) & modes.FILE_ATTRIBUTE_REPARSE_POINT
+    return modes.S_ISLNK(status.st_mode) or bool(kind)
 
 
 def _entry(full: bytes) -> tuple[bytes, int, bytes]:
     """The kind, number and hash of a file, as in `Manifest`. Raises OSError."""
     status = os.lstat(full)
     if modes.S_ISREG(status.st_mode):
-        return b"f", *_hashed(full)
+        with open_regular(full, quietly=True) as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            return b"f", file.tell(), sha256.encode()
     try:
         target = os.fsencode(os.readlink(full))
     except OSError as error:
@@ -152,27 +124,6 @@ def _entry(full: bytes) -> tuple[bytes, int, bytes]:
             raise
         return b"s", modes.S_IFMT(status.st_mode), b"-"
     return b"l", len(target), hashlib.sha256(target).hexdigest().encode()
-
-
-def _hashed(full: bytes) -> tuple[int, bytes]:
-    digest = hashlib.sha256()
-    size = 0
-    with open(_open(full), "rb", buffering=0) as file:
-        if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file any more")
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-    return size, digest.hexdigest().encode()
-
-
-def _open(full: bytes) -> int:
-    if _QUIETLY:
-        try:
-            return os.open(full, _READ | _QUIETLY)
-        except PermissionError:
-            pass
-    return os.open(full, _READ)
 
 
 def _why(error: OSError) -> str:

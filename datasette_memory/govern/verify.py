@@ -4,45 +4,28 @@ Nothing is written but to a temporary folder, which needs room for the index twi
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from ..errors import MemoryFault
 from ..index import audit
-from ..index.connection import (
-    Damaged,
-    NoIndex,
-    connect_read,
-    connect_write,
-    fault,
-    sqlite3,
-    translated,
-)
-from ..index.functions import register
-from ..index.lock import write_lock
+from ..index.connection import connect_write, fault, sqlite3, translated
 from ..index.migrations import migrate
 from ..index.project import project
-from ..index.rebuild import rebuild, set_aside
-from ..index.rows import card_row, secret_path
-from ..index.single import unindex_card
-from ..index.sync import Progress, SyncResult, drop_sources, sync
+from ..index.rows import secret_path
+from ..index.sync import Progress, Report, sync
 from ..ledger.writer import FILE_NAME
-from ..vault.card import parse_card
-from ..vault.sources import Source, read, scan
+from ..sources import VAULT
+from ..vault.sources import Source
 from .evidence import faults as evidence_faults
-from .manifest import Manifest, manifest
-
-__all__ = ["Difference", "LeftOut", "Manifest", "Repaired", "Verification", "manifest", "repair",
-           "verify"]  # fmt: skip
 
 #: Differences that are listed; the rest is counted.
 LISTED = 1_000
@@ -59,7 +42,6 @@ _VALUES = 3
 _LOOKS = 6
 _PAUSES = (0.3, 0.7)
 _CHUNK = 1 << 20
-_MAGIC = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +62,13 @@ class Difference:
         place = f"{self.source}/{self.path}" if self.source else self.path
         return f"{self.table}: {place}: {self.what}" if place else f"{self.table}: {self.what}"
 
-    def to_dict(self) -> dict[str, str]:
-        """The object that every surface returns."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What cannot be read now and so was not compared; `path` is empty for a whole source."""
-
-    source: str
-    path: str
-    reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The object that every surface returns."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(slots=True)
 class Verification:
     """What was found. `cards` were compared; `more` differences are not listed; `damage` is what
-    is broken in the database, `evidence` which texts are; `behind` counts the events that the
-    next `index` takes in, which is no difference; `notes` tell of the ledger.
+    is broken in the database, `evidence` which texts are; `left_out` could not be read now, with
+    an empty path a whole source; `behind` counts the events that the next `index` takes in, which
+    is no difference; `notes` tell of the ledger.
     """
 
     cards: int = 0
@@ -110,7 +76,7 @@ class Verification:
     more: int = 0
     damage: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[Report] = field(default_factory=list)
     behind: int = 0
     notes: list[str] = field(default_factory=list)
     deep: bool = False
@@ -118,24 +84,17 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether the index is what the files say, as far as they could be read."""
-        return not (self.differences or self.damage or self.evidence)
+        """Whether the index is what the files say, as far as they could be read: a source may be
+        away, but of the vault there is something to compare."""
+        return not (self.differences or self.damage or self.evidence or self._lacks_vault)
+
+    @property
+    def _lacks_vault(self) -> bool:
+        return any(one.source == VAULT and not one.path for one in self.left_out)
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {
-            "ok": self.ok,
-            "cards": self.cards,
-            "differences": [one.to_dict() for one in self.differences],
-            "more": self.more,
-            "damage": self.damage,
-            "evidence": self.evidence,
-            "left_out": [one.to_dict() for one in self.left_out],
-            "behind": self.behind,
-            "notes": self.notes,
-            "deep": self.deep,
-            "seconds": round(self.seconds, 3),
-        }
+        return {"ok": self.ok} | asdict(self) | {"seconds": round(self.seconds, 3)}
 
     def lines(self, limit: int = 20) -> list[str]:
         """The same for people: a verdict, and at most `limit` lines of each part."""
@@ -145,13 +104,15 @@ class Verification:
             count = len(self.differences) + self.more
             parts = [f"{count} difference{'' if count == 1 else 's'}"] if count else []
             parts += ["damage"] if self.damage or self.evidence else []
+            parts += ["no card of the vault is there"] if self._lacks_vault else []
             lines = [f"the index is not what the files say: {' and '.join(parts)}"]
         lines += _first(self.damage + self.evidence, limit)
         lines += _first([str(one) for one in self.differences], limit, self.more)
-        lines += _first(
-            [f"left out: {'/'.join(filter(None, (one.source, one.path)))}: {one.reason}"
-             for one in self.left_out], limit,
-        )  # fmt: skip
+        left_out = [
+            f"left out: {'/'.join(filter(None, (one.source, one.path)))}: {one.reason}"
+            for one in self.left_out
+        ]
+        lines += _first(left_out, limit)
         if self.behind:
             waiting = "1 event waits" if self.behind == 1 else f"{self.behind} events wait"
             lines.append(f"{waiting} in the ledger for the next `memory index`")
@@ -176,19 +137,30 @@ def verify(
     """Compare the index behind `connection` with one that is made from `sources` and the ledger.
 
     `connection` may be read-only (`connect_read`), and is only read. Others may write meanwhile:
-    what differs is looked at again, and counts when it still does a second later. `deep` also reads and
-    parses each file beside its row, checks every page of the database, and the texts in
-    `evidence_folder` by their hashes. Damage is found, not raised; MemoryFault is raised when the
-    comparison itself cannot be made.
+    what differs is looked at again, and counts when it still does a second later. `deep` also
+    compares every token, and looks whether the texts in `evidence_folder` are there and whole. Damage is found, not raised; MemoryFault is raised when the comparison
+    itself cannot be made.
     """
     begun = time.monotonic()
     sources = list(sources)
+    ledger = Path(ledger_folder)
     with tempfile.TemporaryDirectory(prefix="memory-verify-") as name:
         folder = Path(name)
-        found = _compared(connection, db_path, sources, Path(ledger_folder), folder, deep, progress)
-        _check_database(connection, db_path, folder, deep, found)
+        found = _compared(connection, db_path, sources, ledger, folder, progress)
+        # On a copy: a check of the full text has to write, and keeps out other writers.
+        with (
+            _noting_damage(db_path, found),
+            audit.copied(connection, folder / "copy.db") as copy,
+        ):
+            found.damage += audit.integrity_check(copy)
+            if not found.damage and not audit.full_text_is_in_step(copy, exactly=deep):
+                words = Difference("cards_fts", "", "", "differs: the tokens of the cards")
+                found.differences.append(words)
+    del found.damage[_DAMAGE_LINES:]
     if deep and evidence_folder is not None:
-        found.evidence = list(islice(evidence_faults(Path(evidence_folder)), _DAMAGE_LINES))
+        vault = next((one for one in sources if one.name == VAULT), None)
+        faults = evidence_faults(Path(evidence_folder), ledger, vault)
+        found.evidence = list(islice(faults, _DAMAGE_LINES))
     found.deep = deep
     found.seconds = time.monotonic() - begun
     return found
@@ -200,7 +172,6 @@ def _compared(
     sources: list[Source],
     ledger: Path,
     folder: Path,
-    deep: bool,
     progress: Progress | None,
 ) -> Verification:
     scratch_path = folder / "scratch.db"
@@ -210,7 +181,7 @@ def _compared(
         before: Verification | None = None
         seen = None
         for look in range(_LOOKS):
-            comparison = _Comparison(connection, scratch, sources, deep)
+            comparison = _Comparison(connection, scratch, sources)
             changed = comparison.read_files(progress)
             with _noting_damage(db_path, comparison.found):
                 version = audit.data_version(connection)
@@ -218,23 +189,19 @@ def _compared(
                     comparison.read_ledger(ledger, folder / "ledger")
                     comparison.compare()
             found = comparison.found
-            if before is not None:
-                _keep_lasting(found, before)
+            if before is not None and not (found.more or before.more):
+                lasting = set(before.differences)
+                found.differences = [one for one in found.differences if one in lasting]
             quiet = look >= len(_PAUSES) and seen == version and not changed
             if found.damage or not found.differences or quiet:
                 break
             # Somebody may be in the midst of writing a card and its row: look again.
             before, seen = found, version
             time.sleep(_PAUSES[min(look, len(_PAUSES) - 1)])
+    # Room for the copy that is made next.
     for path in folder.glob("scratch.db*"):
         path.unlink()
     return found
-
-
-def _keep_lasting(found: Verification, before: Verification) -> None:
-    if not (found.more or before.more):
-        lasting = set(before.differences)
-        found.differences = [one for one in found.differences if one in lasting]
 
 
 @contextlib.contextmanager
@@ -255,11 +222,10 @@ def _noting_damage(db_path: Path, found: Verification) -> Iterator[None]:
 class _Comparison:
     """One comparison of the index with the scratch database."""
 
-    def __init__(self, live, scratch, sources: list[Source], deep: bool) -> None:
+    def __init__(self, live, scratch, sources: list[Source]) -> None:
         self.live = live
         self.scratch = scratch
         self.sources = sources
-        self.deep = deep
         self.found = Verification()
         # Sources and files that cannot be read; of a folder all that is below it.
         self.out_sources: set[bytes] = set()
@@ -267,7 +233,6 @@ class _Comparison:
         self.out_folders: dict[bytes, list[bytes]] = {}
         # Cards that only one side has: what hangs on them differs too, and goes without saying.
         self.lone: set[audit.Key] = set()
-        self.told: set[tuple[str, str, str]] = set()
 
     # The other side
 
@@ -294,7 +259,7 @@ class _Comparison:
         place = (source.encode(), path.encode())
         if place in self.out_paths or place[0] in self.out_sources:
             return
-        self.found.left_out.append(LeftOut(source, path, reason))
+        self.found.left_out.append(Report(source, path, reason))
         if not path:
             self.out_sources.add(place[0])
             return
@@ -326,14 +291,10 @@ class _Comparison:
         self._compare_sources()
         for table, count in audit.orphans(self.live).items():
             self._tell(table, "", "", f"{count} rows belong to no row of another table")
-        for table in self._tables():
-            if table.name not in lacking:
-                self._compare_table(table)
-        if self.deep and "cards" not in lacking:
-            self._compare_files()
-
-    def _tables(self) -> list[audit.Table]:
-        return audit.tables(self.scratch)
+        if "cards" not in lacking:
+            for table in audit.tables(self.scratch):
+                if table.name not in lacking:
+                    self._compare_table(table)
 
     def _compare_schema(self) -> set[str]:
         """Note what the database lacks; gives the tables that cannot be compared."""
@@ -355,8 +316,6 @@ class _Comparison:
                 here, there = audit.meta(self.scratch, key), audit.meta(self.live, key)
                 if here != there:
                     self._tell("meta", "", key, f"differs: {there} instead of {here}")
-        if "cards" in lacking:
-            lacking |= {table.name for table in self._tables()}
         return lacking
 
     def _compare_sources(self) -> None:
@@ -370,7 +329,7 @@ class _Comparison:
                 n for n, a, b in zip(("root", "exclude", "max_bytes"), row, known) if a != b
             ]:
                 self._tell("sources", name, "", f"differs: {', '.join(names)}")
-            if indexed and not files and not self._has_unread(name):
+            if indexed and not files and all(one.source != name for one in self.found.left_out):
                 # As when a disk is not mounted: the index keeps what it has of it.
                 root = row[0]
                 self._leave_out(name, "", f"no file is left in {root}; the index keeps its cards")
@@ -379,16 +338,13 @@ class _Comparison:
             self._tell("sources", name, "", f"{GHOST}: it is no source any more")
             self.out_sources.add(name.encode())
 
-    def _has_unread(self, source: str) -> bool:
-        return any(one.source == source for one in self.found.left_out)
-
     def _compare_table(self, table: audit.Table) -> None:
         compare = self._many if table.many else self._one
         for key, ours, theirs in self._pairs(table):
             if table.name == "cards":
                 self.found.cards += 1
-                if not (ours and theirs):
-                    self._note_lone(key)
+                if not (ours and theirs) and len(self.lone) < 100 * LISTED:
+                    self.lone.add(key)
             elif table.name != "files" and key in self.lone:
                 continue
             if what := compare(table, ours, theirs):
@@ -405,10 +361,6 @@ class _Comparison:
             ):
                 if (every or ours != theirs) and not self._is_out(key):
                     yield key, ours, theirs
-
-    def _note_lone(self, key: audit.Key) -> None:
-        if len(self.lone) < 100 * LISTED:
-            self.lone.add(key)
 
     def _one(self, table: audit.Table, ours: list[tuple], theirs: list[tuple]) -> str | None:
         if ours == theirs:
@@ -450,64 +402,18 @@ class _Comparison:
         told = [one for one in self.found.differences if one.table == table.name]
         if not told or not self.found.behind:
             return
-        with _texts(self.scratch):
-            project(self.scratch, self.ledger)
+        project(self.scratch, self.ledger)
         differs = {tuple(map(_shown, key)) for key, ours, theirs in self._pairs(table)}
         for one in told:
             if (one.source, one.path) not in differs:
                 self.found.differences.remove(one)
 
-    def _compare_files(self) -> None:
-        """Compare each file with its hash and its row, whatever the scratch database made of it."""
-        for source in self.sources:
-            if source.name.encode() in self.out_sources:
-                continue
-            with contextlib.suppress(MemoryFault):
-                for file in scan(source)[0]:
-                    if not self._is_out((source.name.encode(), file.path.encode())):
-                        with contextlib.suppress(OSError):
-                            self._compare_file(source, file)
-
-    def _compare_file(self, source: Source, file) -> None:
-        data = read(file, source)
-        card = parse_card(data, file.path)
-        secret = card.sensitivity == "secret"
-        kept = secret_path(source.name, file.path) if secret else file.path
-        sha256 = hashlib.sha256(data).hexdigest().encode()
-        if audit.file_hash(self.live, source.name, kept) != sha256:
-            self._tell("files", source.name, kept, "differs: sha256")
-        key = source.name.encode(), file.path.encode()
-        expected = card_row(card, 0, source.name, file.path, file.mtime_ns)
-        del expected["id"]
-        there = audit.row(self.live, key, tuple(expected))
-        if secret or there is None:
-            if bool(there) == secret:
-                self._tell("cards", source.name, file.path, GHOST if secret else MISSING)
-            return
-        names = [
-            name
-            for (name, value), stored in zip(expected.items(), there)
-            if (value.encode() if isinstance(value, str) else value) != stored
-        ]
-        if names:
-            self._tell("cards", source.name, file.path, f"differs: {', '.join(names)}")
-
     def _tell(self, table: str, source: str, path: str, what: str) -> None:
         found = self.found
         if len(found.differences) >= LISTED:
             found.more += 1
-        elif (place := (table, source, path)) not in self.told:
-            self.told.add(place)
+        else:
             found.differences.append(Difference(table, source, path, what))
-
-
-@contextlib.contextmanager
-def _texts(connection) -> Iterator[None]:
-    before, connection.text_factory = connection.text_factory, str
-    try:
-        yield
-    finally:
-        connection.text_factory = before
 
 
 def _shown(value: object) -> str:
@@ -552,227 +458,3 @@ def _cut_ledger(ledger: Path, copy: Path, marks: str | None) -> int:
                     offset -= len(part)
             behind += sum(part.count(b"\n") for part in iter(lambda: file.read(_CHUNK), b""))
     return behind
-
-
-def _check_database(
-    connection, db_path: Path, folder: Path, deep: bool, found: Verification
-) -> None:
-    """SQLite's and FTS5's own checks, on a copy: a check of the full text needs to write, and
-    keeps out other writers as long as it goes on."""
-    path = folder / "copy.db"
-    try:
-        with _noting_damage(db_path, found):
-            with audit.snapshot(connection):
-                audit.copy(connection, path)
-            with contextlib.closing(connect_write(path)) as copied:
-                register(copied)
-                if deep:
-                    found.damage += audit.integrity_check(copied)
-                if not found.damage and not audit.full_text_is_in_step(copied, exactly=deep):
-                    found.differences.append(
-                        Difference("cards_fts", "", "", "differs: the tokens of the cards")
-                    )
-    except MemoryFault as told:
-        # It is the copy that `connect_write` speaks of.
-        if not isinstance(told, Damaged):
-            raise
-        found.damage.append("the database is damaged")
-    del found.damage[_DAMAGE_LINES:]
-
-
-# Mending
-
-
-@dataclass(slots=True)
-class Repaired:
-    """What was done, a line each, what was wrong before, and what was found afterwards."""
-
-    steps: list[str]
-    before: Verification
-    after: Verification
-
-    @property
-    def ok(self) -> bool:
-        """Whether the index now is what the files say."""
-        return self.after.ok
-
-    def to_dict(self) -> dict[str, object]:
-        """The object that every surface returns."""
-        return {
-            "ok": self.ok,
-            "steps": self.steps,
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-        }
-
-
-def repair(
-    db_path: Path,
-    sources: Iterable[Source],
-    ledger_folder: Path,
-    *,
-    deep: bool = False,
-    evidence_folder: Path | None = None,
-    finish: Callable[[object], None] | None = None,
-    progress: Progress | None = None,
-    waiting: Callable[[], None] | None = None,
-) -> Repaired:
-    """Mend the index by the least that is needed, and verify it again.
-
-    Rows that differ are made again from their files, and no other file is parsed; an index that
-    is damaged, or cannot be mended so, is built anew, and a damaged one is kept under another
-    name. Takes the write lock itself. `finish(connection)` is called on an index that was built
-    anew, for what the caller keeps in it beside cards and events. Raises MemoryFault when the
-    index cannot be written, and when a damaged one cannot be built anew: a source is missing, or
-    the database holds tables of somebody else.
-    """
-    db_path = Path(db_path)
-    work = _Repair(db_path, list(sources), Path(ledger_folder), progress)
-
-    def look() -> Verification:
-        try:
-            with contextlib.closing(connect_read(db_path)) as connection, translated(db_path):
-                return verify(
-                    connection,
-                    db_path,
-                    work.sources,
-                    work.ledger,
-                    deep=deep,
-                    evidence_folder=evidence_folder,
-                    progress=progress,
-                )
-        except NoIndex as error:
-            none = Difference("schema", "", "", f"{MISSING}: {error.error}")
-            return Verification(differences=[none], deep=deep)
-        except (MemoryFault, UnicodeError) as error:
-            if not _tells_of_damage(error):
-                raise
-            return Verification(damage=[str(error)], deep=deep)
-
-    with write_lock(db_path, waiting):
-        work.set_aside_what_is_no_database()
-        before = look()
-        if not (before.differences or before.damage or work.steps):
-            return Repaired([], before, before)
-        hopeless = bool(before.damage)
-        if not hopeless:
-            try:
-                work.mend(before)
-            except (MemoryFault, UnicodeError):
-                # As when a row holds a text that is none. If it is the disk, it fails again.
-                hopeless = True
-            else:
-                after = look()
-                if not (after.differences or after.damage):
-                    return Repaired(work.steps, before, after)
-        try:
-            work.build_anew(bool(before.damage), finish)
-        except MemoryFault as error:
-            if hopeless:
-                raise
-            work.steps.append(f"it could not be built anew: {error.error}")
-        return Repaired(work.steps, before, look())
-
-
-class _Repair:
-    """The steps of a repair; `steps` tells of those that were taken."""
-
-    def __init__(
-        self, db_path: Path, sources: list[Source], ledger: Path, progress: Progress | None
-    ) -> None:
-        self.db_path = db_path
-        self.sources = sources
-        self.ledger = ledger
-        self.progress = progress
-        self.steps: list[str] = []
-
-    def set_aside_what_is_no_database(self) -> None:
-        """Make room for an index where its file was overwritten; a text file is not touched."""
-        try:
-            with open(self.db_path, "rb") as file:
-                head = file.read(4096)
-        except OSError:
-            return
-        if head and not head.startswith(_MAGIC) and b"\0" in head:
-            kept = set_aside(self.db_path)
-            self.steps.append(f"the file was no database any more, and was kept as {kept.name}")
-
-    def mend(self, found: Verification) -> None:
-        """Make again what differs."""
-        told = found.differences
-        # Of more differences than are listed nobody knows where they are.
-        keys = None if found.more else _places(told)
-        with contextlib.closing(connect_write(self.db_path)) as connection:
-            with translated(self.db_path):
-                migrate(connection)
-                if any(one.path.startswith("trigger ") for one in told if one.table == "schema"):
-                    audit.renew_triggers(connection)
-                    self.steps.append("the triggers were made anew")
-                if audit.orphans(connection):
-                    audit.remove_orphans(connection)
-                    self.steps.append("rows that belong to no card were taken out")
-                self._read_again(connection, keys)
-                events = any(one.table == "events" for one in told)
-                if events or found.more:
-                    audit.forget_ledger(connection)
-                    self.steps.append("the ledger was read anew")
-                project(connection, self.ledger, cards_changed=True)
-                if audit.renew_full_text(connection):
-                    self.steps.append("the full text was built again")
-
-    def _read_again(self, connection, keys: list[tuple[str, str]] | None) -> None:
-        audit.forget_files(connection, keys)
-        result = SyncResult()
-        # Of a source that is missing the others know nothing.
-        with contextlib.suppress(MemoryFault):
-            result = sync(connection, self.sources, self.progress)
-        gone = len(audit.ghosts(connection))
-        drop_sources(connection, {source.name for source in self.sources}, result)
-        for source, path in audit.ghosts(connection):
-            unindex_card(connection, source, path)
-        if count := result.added + result.updated + result.moved:
-            self.steps.append(f"read again: {count} file{'' if count == 1 else 's'}")
-        if count := result.removed + gone:
-            self.steps.append(f"taken out: {count} card{'' if count == 1 else 's'} without a file")
-
-    def build_anew(self, damaged: bool, finish: Callable[[object], None] | None) -> None:
-        """Build the index from all files."""
-        try:
-            notes = rebuild(self.db_path, self.sources, self.progress).notes
-        except (MemoryFault, UnicodeError, TypeError) as error:
-            # The database makes no sense even as a thing to be replaced: names in its schema are
-            # other words now, or no words. One that is whole and holds more stays where it is.
-            if not damaged or "locked" in str(error):
-                raise
-            for source in self.sources:
-                scan(source)
-            kept = set_aside(self.db_path)
-            notes = rebuild(self.db_path, self.sources, self.progress).notes
-            notes.append(f"the damaged index was kept as {kept.name}")
-        with contextlib.closing(connect_write(self.db_path)) as connection:
-            with translated(self.db_path):
-                migrate(connection)
-                audit.forget_ledger(connection)
-                project(connection, self.ledger, cards_changed=True)
-                if finish:
-                    finish(connection)
-        self.steps += ["the index was built anew from the files", *notes]
-
-
-def _tells_of_damage(error: Exception) -> bool:
-    """Whether a database that cannot be opened is broken, rather than locked or out of reach."""
-    # Where a broken schema is quoted in SQLite's message, that may be no UTF-8.
-    return isinstance(error, (Damaged, UnicodeError)) or any(
-        text in str(error) for text in ("unsupported file format", "Could not decode")
-    )
-
-
-def _places(told: list[Difference]) -> list[tuple[str, str]]:
-    """Where the table `files` may have the files that differences tell of."""
-    places = dict.fromkeys(
-        (one.source, path)
-        for one in told
-        if one.table in ("cards", "files", "tags", "links", "names") and one.path
-        for path in (one.path, secret_path(one.source, one.path))
-    )
-    return list(places)

@@ -3,14 +3,14 @@
 import contextlib
 import hashlib
 import itertools
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from .connection import WRITE_TIMEOUT, sqlite3, transaction
+from .connection import copy_into, sqlite3, transaction
+from .functions import register
 from .links import resolve
 from .project import MARKS
 from .schema import (
@@ -23,9 +23,6 @@ from .schema import (
 
 Key = tuple[bytes, bytes]
 """A source and a path, as bytes."""
-
-# What `sqlite3_backup_step` gives while another program holds the database.
-_BUSY_OR_LOCKED = (5, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +124,6 @@ def merged(left: Iterator[Group], right: Iterator[Group]) -> Iterator[tuple[Key,
             one, other = next(left, None), next(right, None)
 
 
-def row(connection, key: Key, names: tuple[str, ...]) -> tuple | None:
-    """The values of a card's row."""
-    sql = f"select {', '.join(names)} from cards where source = ? and path = ?"
-    return connection.execute(sql, [_text(part) for part in key]).fetchone()
-
-
-def file_hash(connection, source: str, path: str) -> bytes | None:
-    """The hash of a file's bytes that the index keeps; `path` is that of the table `files`."""
-    found = connection.execute(
-        "select sha256 from files where source = ? and path = ?", (source, path)
-    ).fetchone()
-    return found and found[0]
-
-
 @contextlib.contextmanager
 def as_bytes(*connections) -> Iterator[None]:
     """Texts as the bytes they are: those of a damaged index need not be UTF-8."""
@@ -227,20 +210,15 @@ def meta(connection, key: str) -> str | None:
 # SQLite's own checks
 
 
-def copy(connection, path: Path) -> None:
-    """Copy the database behind `connection` to `path`, as it is at one moment, page by page.
+@contextlib.contextmanager
+def copied(connection, path: Path | str = ":memory:") -> Iterator["sqlite3.Connection"]:
+    """A copy at `path` of the database behind `connection`, as it is at one moment, page by page.
 
     Works on a database that is only read, and while others write. Raises sqlite3.Error.
     """
-    deadline = time.monotonic() + WRITE_TIMEOUT
-
-    def give_up(status: int, remaining: int, total: int) -> None:
-        # Left alone, the backup tries again for ever.
-        if status in _BUSY_OR_LOCKED and time.monotonic() > deadline:
-            raise sqlite3.OperationalError("database is locked")
-
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as target:
-        connection.backup(target, progress=give_up)
+        copy_into(connection, target)
+        yield target
 
 
 def quick_check(connection) -> list[str]:
@@ -259,12 +237,13 @@ def _checked(connection, pragma: str) -> list[str]:
 
 
 def full_text_is_in_step(connection, exactly: bool = False) -> bool:
-    """Whether `cards_fts` holds the tokens of `cards`, by FTS5's own check.
+    """Whether `cards_fts` holds the tokens of `cards`, by FTS5's own check, which has to write:
+    `connection` is that of a copy.
 
     That check adds up hashes, and one flipped bit in a hundred leaves the sum as it was. With
     `exactly` the full text is built again, and each token has to stand where it stood before.
-    `connection` is that of a copy, and has the functions of `index.functions.register`.
     """
+    register(connection)
     if not is_in_step(connection):
         return False
     if not exactly:
@@ -346,6 +325,11 @@ def renew_full_text(connection) -> bool:
 # What the doctor looks at
 
 
+def count_cards(connection) -> int:
+    """How many cards there are."""
+    return connection.execute("select count(*) from cards").fetchone()[0]
+
+
 def duplicate_refs(connection, limit: int) -> list[tuple[str, str, int, str, str]]:
     """`(source, ref, cards, first path, last path)` of references that several cards have."""
     return connection.execute(
@@ -369,6 +353,14 @@ def known_files(connection, source: str) -> dict[str, tuple[int, int, str | None
         "select path, mtime_ns, size, sha256 from files where source = ?", (source,)
     )
     return {path: (mtime_ns, size, sha256) for path, mtime_ns, size, sha256 in rows}
+
+
+def raw_texts(connection) -> list[tuple[str, str, str]]:
+    """`(source, ref, sha256)` of the texts that cards name as their evidence."""
+    return connection.execute(
+        "select source, ref, named.value from cards, json_each(cards.refs, '$.evidence') as named "
+        "where named.type = 'text'"
+    ).fetchall()
 
 
 def last_import(connection) -> str | None:

@@ -26,8 +26,9 @@ WRITE_TIMEOUT = 15.0
 #: Cards of one to three kilobytes leave a third of each page of SQLite's own size empty.
 PAGE_SIZE = 16384
 
-_MAGIC = b"SQLite format 3\x00"
 _SQLITE_CORRUPT = 11
+# What `sqlite3_backup_step` gives while another program holds the database.
+_BUSY_OR_LOCKED = (5, 6)
 
 
 class NoIndex(MemoryFault):
@@ -36,6 +37,10 @@ class NoIndex(MemoryFault):
 
 class Damaged(MemoryFault):
     """The database is broken and has to be built again."""
+
+
+class NoDatabase(MemoryFault):
+    """The file is something else, and may be dear to somebody."""
 
 
 def connect_read(path: Path, *, any_thread: bool = False) -> "sqlite3.Connection":
@@ -128,6 +133,18 @@ def transaction(connection: "sqlite3.Connection") -> Iterator[None]:
         raise
 
 
+def copy_into(source: "sqlite3.Connection", target: "sqlite3.Connection") -> None:
+    """Copy a whole database in one transaction of SQLite's backup. Raises sqlite3.Error."""
+    deadline = time.monotonic() + WRITE_TIMEOUT
+
+    def give_up(status: int, remaining: int, total: int) -> None:
+        # Left alone, the backup tries again for ever.
+        if status in _BUSY_OR_LOCKED and time.monotonic() > deadline:
+            raise sqlite3.OperationalError("database is locked")
+
+    source.backup(target, progress=give_up)
+
+
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Turn the errors of SQLite and of the system about the file `path`, and those beside it,
@@ -151,10 +168,12 @@ def fault(error: Exception, path: Path) -> MemoryFault:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if "locked" in text or "busy" in text:
         return MemoryFault(f"{path} is locked by another program", "wait for it, and try again")
-    if "not a database" in text and not _was_database(path):
-        return MemoryFault(
+    if "not a database" in text and b"\0" not in _head(path):
+        # A text; all else may have been an index once.
+        return NoDatabase(
             f"{path} is not a database",
-            "name another file with --db, or move this one away if it once was the index",
+            "name another file with --db, or move this one away; in the place of the home's own "
+            "index `memory index` does that",
         )
     # A damaged schema may make SQLite say things that are no text.
     if (
@@ -227,13 +246,14 @@ def _unreadable(path: Path, why: str) -> MemoryFault:
     )
 
 
-def _was_database(path: Path) -> bool:
-    """Whether a file that SQLite takes for no database begins like one."""
+def _head(path: Path) -> bytes:
+    """How a file begins that SQLite has refused: of no other may a descriptor be closed here, see
+    `check_place`."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(4096)
     except OSError:
-        return False
+        return b""
 
 
 def _journal_mode(connection: "sqlite3.Connection", mode: str) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,21 +9,18 @@ from ..errors import MemoryFault
 from ..vault.sources import Source
 from .connection import (
     PAGE_SIZE,
-    WRITE_TIMEOUT,
     Damaged,
     NoIndex,
     connect_any,
     connect_read,
     connect_write,
+    copy_into,
     sqlite3,
     transaction,
     translated,
 )
 from .migrations import migrate
 from .sync import Progress, SyncResult, sync
-
-# What `sqlite3_backup_step` gives while another program holds the database.
-_BUSY_OR_LOCKED = (5, 6)
 
 
 def rebuild(
@@ -147,15 +143,8 @@ def _swap_in(new, path: Path, result: SyncResult) -> None:
 
 
 def _copy(new, old) -> None:
-    """Copy a whole database in one transaction of SQLite's backup."""
-    deadline = time.monotonic() + WRITE_TIMEOUT
-
-    def give_up(status: int, remaining: int, total: int) -> None:
-        # Left alone, the backup tries again for ever.
-        if status in _BUSY_OR_LOCKED and time.monotonic() > deadline:
-            raise sqlite3.OperationalError("database is locked")
-
-    new.backup(old, progress=give_up)
+    """Copy the new index over another."""
+    copy_into(new, old)
     # Else the log stays as large as the index for as long as another program has it open.
     old.execute("pragma wal_checkpoint(truncate)")
 

@@ -1,27 +1,69 @@
-"""The search over the SQLite index: four tiers of FTS5 statements, ranked by bm25."""
+"""The search over the SQLite index.
 
+Keywords are answered by the cards that hold all of them, and by nothing else: FTS5 ranks those. A
+question, and keywords that no card holds together, are answered by the cards that hold most of
+what is rare in them: `recall` finds them, `scoring` puts them in order, `tiers` says what each is.
+"""
+
+import json
+import time
+from collections.abc import Sequence
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from ..index.connection import sqlite3
+from ..index.schema import FTS_COLUMNS
+from ..text.count import TermCounter
+from ..text.importance import are_keywords, weights
 from ..text.matches import find
-from ..text.query import MAX_CHARACTERS, MAX_TERMS, Term, expressions, parse
+from ..text.query import MAX_CHARACTERS, MAX_TERMS, Term, expression, parse
 from ..text.snippet import Snippet, cut, snippet
 from .filters import Filters
 from .hits import Hit, SearchResult
+from .recall import CANDIDATES, Reach, Recall, worth_of
+from .scoring import score
 from .searcher import DEFAULT_LIMIT, clamp
-from .tiers import Candidate, Ranked, fill
+from .sizes import lengths, totals
+from .tiers import first, tier_of
 
-_FIRST = """
+#: What bm25() multiplies a word by in each column of the full-text index, for keywords: a title
+#: tells what a card is about. For questions all columns count the same.
+KEYWORD_WEIGHTS = {"title": 2.0, "keywords": 1.0, "summary": 1.0, "body": 1.0}
+
+#: So much of a long card is read to count terms; the rest is taken to be like it.
+READ = 8_000
+
+#: A search reads no further card after so many seconds.
+PATIENCE = 0.15
+
+_EXACT = f"""
 select cards_fts.rowid, -cards_fts.rank, cards.superseded_by
 from cards_fts join cards on cards.id = cards_fts.rowid
-where cards_fts match ? and {conditions} order by rank limit ?
+where cards_fts match ? and rank match 'bm25({", ".join(map(str, KEYWORD_WEIGHTS.values()))})'
+and {{conditions}} order by rank limit ?
+"""
+
+_TEXTS = f"""
+select cards.id, cards.superseded_by, {FTS_COLUMNS["title"].format(row="cards.")},
+    {FTS_COLUMNS["keywords"].format(row="cards.")}, {FTS_COLUMNS["summary"].format(row="cards.")},
+    substr(cards.body, 1, {READ}), length(cards.body)
+from json_each(?) as wanted join cards on cards.id = wanted.value order by wanted.key
 """
 
 _CARD = """
-select ref, path, title, kind, source, summary, keywords, aliases, tags, project, body, created,
-    ttl, valid_until
+select ref, path, title, kind, source, summary, body, created, ttl, valid_until
 from cards where id = ?
 """
+
+
+class Ranked(NamedTuple):
+    """A card that was found, and how: `coverage` is the share of the terms that it holds."""
+
+    id: int
+    score: float
+    tier: str
+    coverage: float
+    superseded_by: str | None
 
 
 class SQLiteSearcher:
@@ -38,43 +80,105 @@ class SQLiteSearcher:
         filters: Filters = Filters(),
         superseded: bool = False,
     ) -> SearchResult:
-        """See `Searcher.search`. Runs one statement for each tier that it needs.
-
-        Raises MemoryFault for a filter that cannot be understood.
-        """
+        """See `Searcher.search`. Raises MemoryFault for a filter that cannot be understood."""
         limit = clamp(limit)
         terms = parse(query)
-        conditions, parameters = filters.sql()
-        statement = _FIRST.format(conditions=conditions)
-
-        def run(match: str, count: int) -> list[Candidate]:
-            rows = self.connection.execute(statement, [match, *parameters, count])
-            return [Candidate(*row) for row in rows]
-
-        ranked, left_out = fill(expressions(terms), run, limit, superseded)
-        hits = tuple(self._hit(row, terms) for row in ranked)
-        tier = hits[0].matched if hits else None
-        notice = _notice(query, terms, hits, left_out)
+        where = filters.sql()
+        found, left_out, cut_short = [], 0, False
+        if are_keywords(terms):
+            found, left_out = self._exact(terms, where, limit, superseded)
+        if terms and not found:
+            scored, cut_short = self._scored(terms, where, limit)
+            found, left_out = _shown(scored, limit, superseded)
+        hits = tuple(self._hit(row, terms) for row in found)
+        notice = _notice(query, terms, hits, left_out, cut_short)
         if filters.as_of:
             then = f"The cards that held at {filters.as_of}, ranked by their present text."
             notice = f"{then} {notice}" if notice else then
-        return SearchResult(query, tier, hits, notice)
+        return SearchResult(query, first([hit.matched for hit in hits]), hits, notice)
+
+    def _exact(
+        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int, superseded: bool
+    ) -> tuple[list[Ranked], int]:
+        """The cards that hold every keyword, or else every keyword as a prefix; and how many
+        superseded ones would be among them."""
+        conditions, parameters = where
+        statement = _EXACT.format(conditions=conditions)
+        doubled = [term for term, weight in zip(terms, weights(terms)) if weight > 1]
+        shown, left_out = [], 0
+        for tier in ("all", "all-prefix"):
+            # A term that weighs twice is asked twice.
+            match = expression((*terms, *doubled), tier)
+            wanted = limit
+            while True:
+                rows = self.connection.execute(statement, [match, *parameters, wanted]).fetchall()
+                found = [Ranked(id, value, tier, 1.0, by) for id, value, by in rows]
+                shown, left_out = _shown(found, limit, superseded)
+                if len(shown) == limit or len(rows) < wanted:
+                    break
+                wanted *= 2
+            if shown:
+                break
+        return shown, left_out
+
+    def _scored(
+        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int
+    ) -> tuple[list[Ranked], bool]:
+        """The cards that answer best, by score; then, if they are few, those that hold terms only
+        as prefixes. And whether time ran out."""
+        recall = Recall(self.connection, *where)
+        reaches = [recall.reach(term) for term in terms]
+        found, cut_short = self._read(recall, terms, reaches)
+        if len(found) < limit and not cut_short:
+            longer = [
+                recall.reach_prefix(term) if term.extensible else reach
+                for term, reach in zip(terms, reaches)
+            ]
+            if longer != reaches:
+                known = {one.id for one in found}
+                more, cut_short = self._read(recall, terms, longer)
+                found += [one for one in more if one.id not in known]
+        return found, cut_short
+
+    def _read(
+        self, recall: Recall, terms: tuple[Term, ...], reaches: Sequence[Reach]
+    ) -> tuple[list[Ranked], bool]:
+        """The candidates with their scores, best first; and whether time ran out."""
+        until = time.monotonic() + PATIENCE
+        size = totals(self.connection)
+        worth = worth_of(reaches, weights(terms), size.cards)
+        ids = recall.candidates(reaches, worth)
+        prefixes = [reach.prefix for reach in reaches]
+        counter = TermCounter(terms, [n for n, prefix in enumerate(prefixes) if prefix])
+        tokens = lengths(self.connection, ids)
+        found = []
+        rows = self.connection.execute(_TEXTS, [json.dumps(ids)])
+        for number, (id, superseded_by, *texts, body, characters) in enumerate(rows):
+            if number >= CANDIDATES // 10 and time.monotonic() > until:
+                return _in_order(found), True
+            counts = [float(sum(each)) for each in zip(*map(counter.count, filter(None, texts)))]
+            inside = counter.count(body)
+            more = max(1.0, characters / READ)
+            counts = [a + b * more for a, b in zip(counts or [0.0] * len(terms), inside)]
+            held = sum(map(bool, counts))
+            if held:
+                found.append(
+                    Ranked(
+                        id,
+                        score(counts, worth, tokens.get(id, 0), size.average),
+                        tier_of(counts, prefixes),
+                        held / len(terms),
+                        superseded_by,
+                    )
+                )
+        return _in_order(found), False
 
     def _hit(self, ranked: Ranked, terms: tuple[Term, ...]) -> Hit:
         row = self.connection.execute(_CARD, [ranked.id]).fetchone()
-        ref, path, title, kind, source, summary, *lists, body, created, ttl, valid_until = row
+        ref, path, title, kind, source, summary, body, created, ttl, valid_until = row
         in_body = find(body, terms)
         in_summary = find(summary, terms) if not in_body else []
         shown = cut(summary, in_summary) if in_summary else cut(body, in_body)
-        if ranked.tier.startswith("all"):
-            coverage = 1.0
-        else:
-            held = {match.term for match in in_body}
-            for text in (title, summary, *(text for text in lists if text)):
-                if len(held) == len(terms):
-                    break
-                held.update(match.term for match in find(text, terms))
-            coverage = len(held) / len(terms)
         if not shown.text:
             shown = snippet(title, terms) if not summary else Snippet(summary)
         return Hit(
@@ -86,12 +190,30 @@ class SQLiteSearcher:
             source=source,
             score=ranked.score,
             matched=ranked.tier,
-            coverage=coverage,
+            coverage=ranked.coverage,
             snippet=shown.text,
             highlights=shown.highlights,
             expired=is_expired(created, ttl, valid_until),
             superseded_by=ranked.superseded_by,
         )
+
+
+def _shown(found: list[Ranked], limit: int, superseded: bool) -> tuple[list[Ranked], int]:
+    """The first of them, and how many superseded ones would be among these."""
+    shown: list[Ranked] = []
+    left_out = 0
+    for one in found:
+        if len(shown) == limit:
+            break
+        if one.superseded_by is None or superseded:
+            shown.append(one)
+        else:
+            left_out += 1
+    return shown, left_out
+
+
+def _in_order(found: list[Ranked]) -> list[Ranked]:
+    return sorted(found, key=lambda one: (-one.score, one.id))
 
 
 def is_expired(
@@ -120,7 +242,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def _notice(
-    query: str, terms: tuple[Term, ...], hits: tuple[Hit, ...], left_out: int
+    query: str, terms: tuple[Term, ...], hits: tuple[Hit, ...], left_out: int, cut_short: bool
 ) -> str | None:
     """What a reader has to know before trusting the hits, in sentences, or None."""
     sentences: list[str] = []
@@ -137,12 +259,14 @@ def _notice(
             )
         else:
             sentences.append(
-                f"Low confidence from hit {len(hits) - len(loose) + 1} on: those hold only "
-                f"{share} of the terms."
+                f"Low confidence in {len(loose)} of {len(hits)} hits: they hold only {share} of "
+                "the terms."
             )
     if left_out:
         cards = "1 superseded card is" if left_out == 1 else f"{left_out} superseded cards are"
         sentences.append(f"{cards} left out.")
+    if cut_short:
+        sentences.append("The search took long and was cut: there may be better cards.")
     if len(terms) == MAX_TERMS or len(query) > MAX_CHARACTERS:
         sentences.append(f"The query is long: its first {len(terms)} different terms count.")
     return " ".join(sentences) or None

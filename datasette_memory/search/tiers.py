@@ -1,60 +1,21 @@
-"""The rule by which the tiers make one list."""
+"""The tiers: what a hit has of a query, and which of them make the list."""
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Sequence
 
-
-class Candidate(NamedTuple):
-    """A row that a tier's statement found."""
-
-    id: int
-    score: float
-    superseded_by: str | None
+from ..text.query import TIERS
 
 
-class Ranked(NamedTuple):
-    """A candidate that made the list, with the tier that found it first."""
+def tier_of(counts: Sequence[float], prefixes: Sequence[bool]) -> str:
+    """The tier of a card that holds each term `counts` times; those with a prefix are held by
+    words that go on."""
+    held = [bool(count) for count in counts]
+    by_prefix = any(has and prefix for has, prefix in zip(held, prefixes))
+    if all(held):
+        return "all-prefix" if by_prefix else "all"
+    exact = any(has and not prefix for has, prefix in zip(held, prefixes))
+    return "any" if exact else "any-prefix"
 
-    id: int
-    score: float
-    tier: str
-    superseded_by: str | None
 
-
-def fill(
-    expressions: Mapping[str, str],
-    run: Callable[[str, int], list[Candidate]],
-    limit: int,
-    superseded: bool,
-) -> tuple[list[Ranked], int]:
-    """The hits of the best tier first, then filled up from the lower ones; and how many
-    superseded cards would have been among them.
-
-    `expressions` go from tier to MATCH expression, best first. `run` gives the first rows of one,
-    best first. Strict fallback, which stops at the first tier with a hit, hides the answer to a
-    question behind one accidental exact hit: nDCG@10 on DuReader is 0.58 with it, and 0.73 so.
-    """
-    hits: list[Ranked] = []
-    seen: set[int] = set()
-    left_out = 0
-    for tier, match in expressions.items():
-        # Rows of earlier tiers come again, and superseded ones may stand among the new.
-        wanted = limit - len(hits) + len(seen)
-        while True:
-            rows = run(match, wanted)
-            for row in rows:
-                if row.id in seen:
-                    continue
-                if len(hits) == limit:
-                    break
-                seen.add(row.id)
-                if row.superseded_by is not None and not superseded:
-                    left_out += 1
-                else:
-                    hits.append(Ranked(row.id, row.score, tier, row.superseded_by))
-            if len(hits) == limit or len(rows) < wanted:
-                break
-            wanted *= 2
-        if len(hits) == limit:
-            break
-    return hits, left_out
+def first(tiers: Sequence[str]) -> str | None:
+    """The most exact of some tiers."""
+    return min(tiers, key=TIERS.index, default=None)

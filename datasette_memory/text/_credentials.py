@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ._values import (
     NO_VALUE,
+    bounded,
     is_filler,
     is_identifier,
     is_password,
@@ -18,9 +19,10 @@ from ._values import (
     is_uuid,
     stands_in,
 )
+from .secrets import MORE
 
 _Span = tuple[int, int, str]
-#: Takes a text and the same in lower case, of the same length.
+#: Takes a text and the same in lower case, of the same length; gives the first finding first.
 _Finder = Callable[[str, str], Iterator[_Span]]
 
 
@@ -31,7 +33,7 @@ def credentials(text: str, lowered: str, held: list[str]) -> Iterator[_Span]:
     """
     for triggers, find in FINDERS:
         if not triggers.isdisjoint(held):
-            yield from find(text, lowered)
+            yield from bounded(find(text, lowered), len(text))
 
 
 # --- vendors' own shapes --------------------------------------------------------------------
@@ -190,11 +192,13 @@ _IN_THIN = re.compile(
 )
 
 
-def _address_passwords(text: str, lowered: str) -> Iterator[_Span]:
-    for pattern in (_IN_URL, _IN_THIN):
+def _address_finder(pattern: re.Pattern[str]) -> _Finder:
+    def find(text: str, lowered: str) -> Iterator[_Span]:
         for match in pattern.finditer(text):
             if not stands_in(match[1], match[2]):
                 yield *match.span(2), "connection_password"
+
+    return find
 
 
 # --- names in front of values ---------------------------------------------------------------
@@ -284,8 +288,12 @@ _OF_NO_DOOR = (
 _LINE_ENDS = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
 
 
+# So many values are judged, one by one; what has more of them is no note.
+_MOST_VALUES = 10_000
+
+
 def _named(text: str, lowered: str) -> Iterator[_Span]:
-    done = run_end = 0
+    done = run_end = judged = 0
     for match in _NAMED.finditer(lowered):
         start = match.end()
         if start < done or text[start] in NO_VALUE:
@@ -293,7 +301,13 @@ def _named(text: str, lowered: str) -> Iterator[_Span]:
         if start >= run_end:
             run_end = _RUN.match(text, start).end()
         end = _value_end(text, start, run_end, match["quote"])
-        if end - start >= 6 and (kind := _named_kind(text, lowered, match, end)):
+        if end - start < 6:
+            continue
+        judged += 1
+        if judged > _MOST_VALUES:
+            yield start, len(text), MORE
+            return
+        if kind := _named_kind(text, lowered, match, end):
             yield start, end, kind
             done = end
 
@@ -408,11 +422,14 @@ _AUTHORIZATION = re.compile(
 )
 
 
-def _headers(text: str, lowered: str) -> Iterator[_Span]:
+def _bearers(text: str, lowered: str) -> Iterator[_Span]:
     for match in _BEARER.finditer(lowered):
         start, end = match.span(1)
         if is_token(text[start:end].rstrip(".")):
             yield start, end, "http_authorization"
+
+
+def _authorizations(text: str, lowered: str) -> Iterator[_Span]:
     for match in _AUTHORIZATION.finditer(lowered):
         start, end = match.span(2)
         value = text[start:end]
@@ -459,19 +476,30 @@ _TOOLS = {
     "net use": re.compile(r"/user:\S{1,64}\s{1,2}([^\s/]\S{5,}+)", re.IGNORECASE),
 }
 _TOOL = re.compile("|".join(_TOOLS))
+# A blank, `-p` and six characters.
+_SHORTEST_OPTION = 9
 _COMMAND_END = re.compile(r"(?<![\\])\r?\n|\Z")
 
 
 def _commands(text: str, lowered: str) -> Iterator[_Span]:
     """Passwords that a letter names among the options of a command, as far as the line goes."""
     line_end = -1
-    for match in _TOOL.finditer(lowered):
+    judged = 0
+    tools = _TOOL.finditer(lowered)
+    following = next(tools, None)
+    while match := following:
+        following = next(tools, None)
         start = match.end()
+        if following and following.start() - start < _SHORTEST_OPTION:
+            continue
         if start > line_end:
             line_end = _COMMAND_END.search(text, start).start()
-        following = _TOOL.search(lowered, start, line_end)
-        end = following.start() if following else line_end
+        end = min(line_end, following.start()) if following else line_end
         for found in _TOOLS[match[0]].finditer(text, start, end):
+            judged += 1
+            if judged > _MOST_VALUES:
+                yield found.start(1), len(text), MORE
+                return
             value = found[1]
             if is_password(value) and not (is_identifier(value) or _SETTING.match(value)):
                 yield *found.span(1), "password"
@@ -504,8 +532,10 @@ FINDERS: tuple[tuple[frozenset[str], _Finder], ...] = tuple(
         (("-----begin",), _private_keys),
         *((triggers, _shape_finder(kind, pattern)) for kind, triggers, pattern in _SHAPES),
         (("akia", "asia", "ltai", "akid"), _account_secrets),
-        (("@",), _address_passwords),
-        (("bearer", "auth"), _headers),
+        (("@",), _address_finder(_IN_URL)),
+        (("@",), _address_finder(_IN_THIN)),
+        (("bearer",), _bearers),
+        (("auth",), _authorizations),
         (_NAME_TRIGGERS, _named),
         (("授权码", "授權碼"), _mail_codes),
         (("identified",), _sql_passwords),

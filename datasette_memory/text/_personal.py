@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterator
 
+from ._values import bounded
+
 _Span = tuple[int, int, str]
 
 
 def numbers(text: str) -> Iterator[_Span]:
     """Start, end and class of identity cards, bank cards and mobile numbers, in no order."""
-    yield from _id_cards(text)
-    yield from _bank_cards(text)
-    yield from _phones(text)
+    for find in (_id_cards, _bank_cards, _phones):
+        yield from bounded(find(text), len(text))
 
 
 # What begins inside a longer number is passed over at once: it may overlap one that does not.
@@ -176,7 +177,7 @@ def _is_something_else(text: str, start: int, end: int) -> bool:
     if before[-1:] in ("/", "(") and _CODE_OR_PATH.search(before):
         return True
     if before[-1:] in ("=", "-", "&"):
-        if _ADDRESS.match(text[max(start - 160, 0) : start].split()[-1]):
+        if _ADDRESS.match(text[max(start - 160, 0) : start].rsplit(None, 1)[-1]):
             return True
     said = before.rstrip(_LEADS)
     if not said or not said[-1].isascii():

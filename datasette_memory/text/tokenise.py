@@ -125,12 +125,29 @@ def index_text(text: str) -> str:
     return out
 
 
+def word_tokens(normal: str) -> list[str]:
+    """The tokens of a normalised text that are words, in index order; a run of Chinese is NUL."""
+    if normal.isascii():
+        words = _words(normal.replace(_CUT, " "))
+    else:
+        words = _words(_CUT.join(CJK_RUN.split(normal.replace(_CUT, " "))[::2]))
+    folded = " ".join(words).casefold().split(" ") if words else []
+    if has_humps(normal):
+        for word in filterfalse(str.islower, words):
+            folded += [part.casefold() for _, part in camel_parts(word)]
+    return folded
+
+
 def _words(text: str) -> list[str]:
     """The words and the cuts in a text without Chinese."""
-    if not text.isascii() and _OTHER_LETTER.search(text):
+    if not is_plain(text):
         return _pattern("WORD_OR_CUT").findall(text)
-    spaced = text.replace(_CUT, f" {_CUT} ").encode("ascii", "replace").translate(_ASCII_WORDS)
-    return spaced.decode("ascii").split()
+    return ascii_words(text.replace(_CUT, f" {_CUT} "))
+
+
+def ascii_words(text: str) -> list[str]:
+    """The words of ASCII letters and digits in a text; all of its words, if it `is_plain`."""
+    return text.encode("ascii", "replace").translate(_ASCII_WORDS).decode("ascii").split()
 
 
 def _paired(runs: list[str]) -> list[str]:
@@ -146,6 +163,11 @@ def _paired(runs: list[str]) -> list[str]:
     pairs[1:-3:3] = characters[1:]
     pairs[-2] = 0
     return [run[2:] for run in pairs.tobytes().decode("utf-32-le").split(_CUT)[1::2]]
+
+
+def is_plain(normal: str) -> bool:
+    """Whether a normalised text has no words but those of ASCII letters and digits, and Chinese."""
+    return normal.isascii() or not _OTHER_LETTER.search(normal)
 
 
 def has_humps(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from typing import Any
 
 from . import frontmatter, inline
@@ -116,6 +116,10 @@ def parse_card(data: bytes, path: str) -> Card:
         extra.setdefault("id", ref)
         ref = None
     version = _version(get("version"), extra, faults)
+    valid_from = _time(get("valid_from"), "valid_from", faults)
+    valid_until = _time(get("valid_until"), "valid_until", faults)
+    if valid_from and valid_until and _is_before(valid_until, valid_from):
+        faults.append(f"valid_until {valid_until} is before valid_from {valid_from}")
     return Card(
         title=title,
         body=body,
@@ -135,8 +139,8 @@ def parse_card(data: bytes, path: str) -> Card:
         sensitivity=sensitivity,
         priority=_own_int(get("priority"), "priority", 0, extra, faults),
         ttl=_ttl(get("ttl"), faults),
-        valid_from=_time(get("valid_from"), "valid_from", faults),
-        valid_until=_time(get("valid_until"), "valid_until", faults),
+        valid_from=valid_from,
+        valid_until=valid_until,
         relations=relations_in(fields, faults),
         wikilinks=tuple(inline.links(prose)),
         superseded_by=_link_line(get("superseded_by"), "superseded_by", faults),
@@ -454,6 +458,16 @@ def _loose_time(text: str) -> str | None:
     except ValueError:
         return None
     return iso
+
+
+def _is_before(end: str, start: str) -> bool:
+    """Whether a time is before another; a date is as long as its day, wherever that is."""
+    if len(end) == 10 or len(start) == 10:
+        return end[:10] < start[:10]
+    # A time without an offset is in UTC, as it is to SQLite.
+    moments = [datetime.fromisoformat(text) for text in (end, start)]
+    before, after = (one if one.tzinfo else one.replace(tzinfo=timezone.utc) for one in moments)
+    return before < after
 
 
 def _file_title(path: str) -> str:

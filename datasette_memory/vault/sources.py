@@ -11,7 +11,7 @@ import re
 import stat as modes
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from ..errors import MemoryFault
 from .inline import MARKDOWN_SUFFIXES
@@ -55,7 +55,8 @@ def scan(source: Source) -> tuple[list[FileStat], list[Skipped]]:
 
     Hidden names, `node_modules`, excluded paths and files that are not Markdown are left out
     without a word. A link is followed where it leads to a file or folder inside the root; a
-    folder is entered once by its own path and at most once by links, and never below itself.
+    folder is read once, under its own path where that is not left out, else under that of the
+    first link.
     Raises MemoryFault when the root is missing, unreadable or no Markdown, or when a pattern
     is no pattern.
     """
@@ -84,12 +85,7 @@ def read(stat: FileStat, source: Source) -> bytes:
     Raises OSError when it is gone, unreadable, has grown beyond `source.max_bytes` or is no
     regular file any more. A named pipe does not block, a link in its place is not followed.
     """
-    flags = os.O_RDONLY
-    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
-        flags |= getattr(os, name, 0)
-    with open(os.open(stat.full, flags), "rb", buffering=0) as file:
-        if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", stat.full)
+    with open_regular(stat.full) as file:
         limit = source.max_bytes
         data = file.read(min(stat.size, limit) + 1)
         parts = [data]
@@ -101,6 +97,28 @@ def read(stat: FileStat, source: Source) -> bytes:
         if total > limit:
             raise OSError(errno.EFBIG, f"larger than {_size(limit)}", stat.full)
         return b"".join(parts)
+
+
+def open_regular(path: str | bytes | os.PathLike, *, quietly: bool = False) -> IO[bytes]:
+    """A regular file, for reading without a buffer; `quietly` leaves the time of the last access
+    alone, which the system grants to its owner.
+
+    Raises OSError, also for all else: a named pipe does not block, a link is not followed.
+    """
+    flags = os.O_RDONLY
+    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"):
+        flags |= getattr(os, name, 0)
+    try:
+        descriptor = os.open(path, flags | (getattr(os, "O_NOATIME", 0) if quietly else 0))
+    except PermissionError:
+        if not quietly:
+            raise
+        descriptor = os.open(path, flags)
+    file = open(descriptor, "rb", buffering=0)
+    if not modes.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return file
 
 
 def is_markdown(name: str) -> bool:
@@ -118,48 +136,43 @@ class _Scanner:
         self.matcher = _matcher(source)
         self.files: list[FileStat] = []
         self.skipped: list[Skipped] = []
-        # (path of the link, where it leads, real folders that it hangs below)
-        self.links: list[tuple[str, str, tuple[str, ...]]] = []
+        # (path of the link, the folder where it leads)
+        self.links: list[tuple[str, str]] = []
+        # The folders that were read, and the path under which.
+        self.read: dict[tuple[int, int] | str, str] = {}
         self.renamed = False
 
     def walk(self) -> None:
-        self.folders("", self.root, ())
-        linked: set[str] = set()
-        # Links wait until all real folders are read, and lead on in the order of their names.
+        self.folders("", self.root)
+        # Links wait until all real folders are read, and lead on in the order of their names: a
+        # link that is added gives no card another path.
         while self.links:
             waiting = sorted(self.links)
             self.links = []
-            for path, target, above in waiting:
-                below = target.rstrip(os.sep) + os.sep
-                if any((folder + os.sep).startswith(below) for folder in above):
-                    self.skip(path, "link to a folder that holds it")
-                elif target in linked:
-                    self.skip(path, "link to a folder that another link leads to")
-                else:
-                    linked.add(target)
-                    self.folders(path, target, above)
+            for path, target in waiting:
+                self.folders(path, target)
 
-    def folders(self, path: str, real: str, above: tuple[str, ...]) -> None:
-        """List the folder `real`, called `path`, and all that is below it but for links."""
+    def folders(self, path: str, real: str) -> None:
+        """List the folder `real`, called `path`, and all that is below it but for links. A folder
+        that was read under another path is passed over."""
         stack = [(path, real)]
         while stack:
             path, real = stack.pop()
             try:
+                status = os.stat(real)
+                # Some file systems of Windows number nothing.
+                key = (status.st_dev, status.st_ino) if status.st_ino else real
+                if (known := self.read.setdefault(key, path)) != path:
+                    self.skip(path, f"folder that is indexed as {_printable(known) or '.'}")
+                    continue
                 with os.scandir(real) as entries:
-                    self.entries(entries, path + "/" if path else "", real, above, stack)
+                    self.entries(entries, path + "/" if path else "", stack)
             except OSError as error:
                 if real == self.root:
                     raise _root_fault(self.source, error) from None
                 self.skip(path, f"folder cannot be read: {_why(error)}")
 
-    def entries(
-        self,
-        entries: Any,
-        prefix: str,
-        real: str,
-        above: tuple[str, ...],
-        stack: list[tuple[str, str]],
-    ) -> None:
+    def entries(self, entries: Any, prefix: str, stack: list[tuple[str, str]]) -> None:
         matcher = self.matcher
         files = self.files
         limit = self.source.max_bytes
@@ -192,7 +205,7 @@ class _Scanner:
                 if folder:
                     stack.append((path, entry.path))
                 elif link:
-                    self.link(entry, path, real, above)
+                    self.link(entry, path)
                 else:
                     status = entry.stat(follow_symlinks=False)
                     if modes.S_ISREG(status.st_mode) and status.st_size <= limit:
@@ -202,7 +215,7 @@ class _Scanner:
             except OSError as error:
                 self.skip(prefix + _nfc(name), f"cannot be read: {_why(error)}")
 
-    def link(self, entry: Any, path: str, real: str, above: tuple[str, ...]) -> None:
+    def link(self, entry: Any, path: str) -> None:
         target = os.path.realpath(entry.path)
         try:
             status = os.stat(target)
@@ -218,7 +231,7 @@ class _Scanner:
         if target != self.root and not target.startswith(self.inside):
             self.skip(path, "link leads out of the source")
         elif folder:
-            self.links.append((path, target, (*above, real)))
+            self.links.append((path, target))
         else:
             self.file(path, target, status)
 

@@ -187,12 +187,25 @@ class Vault:
                 "give one like .trash/20260131-093000-000/12-Facts/port.md",
             )
         _check_parts("/".join(parts[2:]))
-        full = self._existing(parts, trash_path)
+        try:
+            full = self._existing(parts, trash_path)
+        except NotFound:
+            raise NotFound(
+                f"{_shown(trash_path)} is not in the trash",
+                "it may have been brought back before; `memory trash` lists what is there",
+            ) from None
         if not modes.S_ISREG(full.lstat().st_mode):
             raise MemoryFault(f"{_shown(trash_path)} is not a regular file")
         folder = "/".join(parts[2:-1])
         stem, suffix = os.path.splitext(parts[-1])
-        return self._first_free(folder, stem, suffix, None, lambda to: durable.move(full, to))
+        path = self._first_free(folder, stem, suffix, None, lambda to: durable.move(full, to))
+        # The folders that `trash` made for it; those that hold more stay.
+        for made in list(full.parents)[: len(parts) - 2]:
+            try:
+                durable.system.rmdir(made)
+            except OSError:
+                break
+        return path
 
     def trashed(self) -> list[Trashed]:
         """What is in the trash, the latest first."""

@@ -332,13 +332,21 @@ def test_nothing_to_back_up(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_a_killed_backup_left_a_day_ago_goes(full):
+def test_what_a_killed_backup_left_goes_at_once_or_a_day_later(full):
     for name in (".tmp-backup-old", ".tmp-backup-new", ".tmp-other"):
         (full.root / name).mkdir()
         (full.root / name / "file").write_text("x")
     for name in (".tmp-backup-old", ".tmp-other"):
         os.utime(full.root / name, (1, 1))
+    if os.name != "nt":
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                (full.root / durable.temporary_name("backup-")).write_text("x")
+            os._exit(0)
+        os.waitpid(child, 0)
     backup(full.home, full.root / "kept")
+    assert len(list(full.root.glob(".tmp-backup-*"))) == 1
     assert not (full.root / ".tmp-backup-old").exists()
     assert (full.root / ".tmp-backup-new/file").exists() and (
         full.root / ".tmp-other/file"
@@ -1091,6 +1099,44 @@ def test_a_restore_fails_whole_at_any_call(small, name, monkeypatch):
     assert len(calls) < step
     assert step > 10
     assert tree(Path(done.moved_aside[0])) == before
+
+
+@posix
+@pytest.mark.parametrize("mounted", [False, True])
+def test_what_a_killed_restore_left_is_told_and_goes_with_the_next(full, monkeypatch, mounted):
+    from datasette_memory.govern.doctor import checks
+
+    def looked() -> str:
+        return {one.name: one.what for one in checks(home)}["temporary files"]
+
+    backup(full.home, full.root / "kept")
+    home = fresh(full, "deep/fresh")
+    home.home.mkdir(parents=True)
+    place = home.home if mounted else home.home.parent
+    if mounted:
+        monkeypatch.setattr(backups.os.path, "ismount", lambda path: Path(path) == home.home)
+    child = os.fork()
+    if child == 0:
+        durable.system = armed(durable.system, 20, BEFORE)
+        with contextlib.suppress(BaseException):
+            restore(full.root / "kept", home)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status)
+    (left,) = place.glob(".tmp-restore-*")
+    # One that goes on: it was begun by a process that lives.
+    other = place / durable.temporary_name("restore-")
+    other.mkdir()
+    assert looked() == f"1 unfinished file left by a program that died: {left}"
+    if mounted:
+        other.rmdir()
+    done = restore(full.root / "kept", home)
+    assert not left.exists()
+    if not mounted:
+        assert f"{other} was left alone: another restore may be at work on it" in done.notes
+        other.rmdir()
+    assert looked() == "none are left over"
+    assert verify_at(full, home).ok
 
 
 def test_an_archive_that_changes_while_it_is_read_is_refused(full, monkeypatch):

@@ -1,4 +1,5 @@
 import contextlib
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from datasette_memory.evidence.store import EvidenceStore
 from datasette_memory.govern import doctor
 from datasette_memory.govern.doctor import CHECKS, Check, checks, examine
 from datasette_memory.home import resolve
+from datasette_memory.memory import Memory
 from datasette_memory.pending import Pending
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -154,6 +156,28 @@ def test_an_index_that_is_damaged(place):
     assert "is not a database" in look(place, "index").what
 
 
+def test_an_index_with_a_flipped_bit_is_found_and_told(place, monkeypatch):
+    place.calm()
+    whole = place.db.read_bytes()
+    page = place.sql("select rootpage from sqlite_master where name = 'idx_cards_kind'")[0][0]
+    size = place.sql("pragma page_size")[0][0]
+    in_index = whole.index(b"decision", (page - 1) * size, page * size)
+    # The body stands behind the summary that was taken from it; only the full text knows better.
+    text = "网关监听".encode()
+    in_body = whole.index(text, whole.index(text) + 1) + 16
+    for at, told in ((in_index, "idx_cards_kind"), (in_body, "its full text is not that of")):
+        place.db.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        found = look(place, "index")
+        assert (found.level, found.remedy) == ("error", "memory verify --repair")
+        assert found.what.startswith(f"{place.db} is damaged: ") and told in found.what
+    # In a large one nobody looks, and that is said.
+    monkeypatch.setattr(doctor, "MAX_INDEX", len(whole) - 1)
+    found = look(place, "index")
+    assert found.what == (
+        f"{place.db} opens, 6 cards; too large to be checked here: see `memory verify --deep`"
+    )
+
+
 def test_an_index_of_another_version_or_without_triggers(place):
     place.sql("update meta set value = '0' where key = 'tokenizer_version'")
     assert look(place, "index").what.endswith("was built by another version of this program")
@@ -254,6 +278,35 @@ def test_evidence_that_is_damaged_or_has_lost_its_record(place):
     assert look(place, "evidence").ok
     text.with_suffix(".json").unlink()
     assert not look(place, "evidence").ok
+
+
+def test_texts_that_a_card_or_its_history_needs_and_that_are_gone(place):
+    memory = Memory(str(place.home.home))
+    body = "The gateway is restarted every night at three."
+    kept = memory.capture("Nightly restart", body, raw="the whole talk about it")
+    ref = kept.ref
+    assert look(place, "evidence").ok
+    folder = place.home.home / "evidence"
+    raw = hashlib.sha256(b"the whole talk about it").hexdigest()
+    before = hashlib.sha256((place.vault / kept.path).read_bytes()).hexdigest()
+    memory.update(ref, body=f"{body} No longer.")
+    assert look(place, "evidence").ok
+
+    for sha256, what in ((before, "an earlier text"), (raw, "a raw text")):
+        for suffix in ("txt", "json"):
+            (folder / sha256[:2] / f"{sha256}.{suffix}").rename(place.root / f"kept.{suffix}")
+        found = look(place, "evidence")
+        assert found.level == "error"
+        assert found.what == f"1 text of {folder}: {sha256} is gone: {what} of {ref}"
+        assert found.remedy == "put the folder back from a backup"
+        for suffix in ("txt", "json"):
+            (place.root / f"kept.{suffix}").rename(folder / sha256[:2] / f"{sha256}.{suffix}")
+    # What a foreign card names is kept by somebody else.
+    (place.notes / "theirs.md").write_text(
+        f"---\nrefs: {{evidence: [{'0' * 64}]}}\n---\n# Theirs\n\nFrom another memory.\n"
+    )
+    memory.index()
+    assert look(place, "evidence").ok
 
 
 def test_a_large_evidence_is_looked_at_in_part(place, monkeypatch):

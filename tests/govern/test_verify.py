@@ -1,4 +1,5 @@
 import contextlib
+import hashlib
 import os
 import random
 import shutil
@@ -11,10 +12,17 @@ import textwrap
 import pytest
 
 from datasette_memory.errors import MemoryFault
+from datasette_memory.evidence.store import EvidenceStore
 from datasette_memory.govern import verify as verify_module
-from datasette_memory.govern.verify import Difference, Verification, repair
+from datasette_memory.govern.repair import repair
+from datasette_memory.govern.verify import Difference, Verification
 from datasette_memory.index import audit
-from datasette_memory.index.connection import Damaged, NoIndex, connect_read, connect_write
+from datasette_memory.index.connection import (
+    Damaged,
+    NoIndex,
+    connect_read,
+    connect_write,
+)
 from datasette_memory.index.functions import register
 from datasette_memory.index.schema import is_in_step
 from datasette_memory.ledger.writer import Ledger
@@ -340,6 +348,33 @@ def test_a_source_that_is_missing_is_left_out_and_named(place, told):
     assert place.sql("select count(*) from cards where source = 'notes'") == [(2,)]
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_vault_that_is_missing_or_empty_is_not_well(place, told, gone):
+    place.vault.rename(place.root / "elsewhere")
+    if not gone:
+        place.vault.mkdir()
+    found = place.verify()
+    assert not found.ok and told(found) == []
+    lines = found.lines()
+    assert lines[0] == "the index is not what the files say: no card of the vault is there"
+    assert lines[1].startswith("left out: vault: ") and str(place.vault) in lines[1]
+    # Nothing can be mended, and the cards stay in the index until the vault is back.
+    repaired = mend(place)
+    assert repaired.steps == [] and not repaired.ok
+    assert place.sql("select count(*) from cards where source = 'vault'") == [(4,)]
+    # Not even when it is time to build it anew.
+    place.sql("drop index idx_cards_kind")
+    assert mend(place).steps[-1] == (
+        "it was not built anew: the index alone still holds the cards of vault"
+    )
+    assert place.sql("select count(*) from cards where source = 'vault'") == [(4,)]
+    if not gone:
+        place.vault.rmdir()
+    (place.root / "elsewhere").rename(place.vault)
+    assert mend(place).ok
+    assert place.verify().ok
+
+
 def test_a_source_that_is_suddenly_empty_keeps_its_cards(place, told):
     shutil.rmtree(place.notes)
     place.notes.mkdir()
@@ -484,7 +519,7 @@ def test_a_flipped_bit_in_a_body_is_found(place, told):
     assert mend(place).ok
 
 
-def test_a_flipped_bit_in_an_index_is_found_deep(place):
+def test_a_flipped_bit_in_an_index_is_found_and_mended(place):
     place.calm()
     page = place.sql("select rootpage from sqlite_master where name = 'idx_cards_kind'")[0][0]
     size = place.sql("pragma page_size")[0][0]
@@ -492,9 +527,9 @@ def test_a_flipped_bit_in_an_index_is_found_deep(place):
     at = data.index(b"decision", (page - 1) * size, page * size)
     place.db.write_bytes(flipped(data, at))
     assert place.sql("pragma quick_check") == [("ok",)]
-    found = place.verify(deep=True)
+    found = place.verify()
     assert any("idx_cards_kind" in line for line in found.damage), found.lines()
-    repaired = mend(place, deep=True)
+    repaired = mend(place)
     assert repaired.ok
     assert "the index was built anew from the files" in repaired.steps
 
@@ -597,10 +632,24 @@ def test_a_damaged_database_is_kept_and_built_anew(place, zeroed):
 def test_a_file_that_is_no_database_any_more_is_kept_and_built_anew(place):
     place.calm()
     place.db.write_bytes(b"garbage\0" * 1000)
+    with pytest.raises(Damaged):
+        place.verify()
     repaired = mend(place)
     assert repaired.ok
-    assert repaired.steps[0].endswith("was kept as memory.db.damaged")
+    assert repaired.steps[-1] == "the damaged index was kept as memory.db.damaged"
     assert place.db.with_name("memory.db.damaged").read_bytes() == b"garbage\0" * 1000
+
+
+@pytest.mark.parametrize("head", [bytes(16384), b"SQLite fosmat 3\0"])
+def test_an_index_that_lost_its_head_is_damaged(place, head):
+    place.calm()
+    data = place.db.read_bytes()
+    place.db.write_bytes(head + data[len(head) :])
+    with pytest.raises(Damaged):
+        place.verify()
+    repaired = mend(place)
+    assert repaired.ok
+    assert repaired.steps[-1] == "the damaged index was kept as memory.db.damaged"
 
 
 def test_a_text_file_is_not_taken_for_a_database(place):
@@ -679,6 +728,60 @@ def test_damage_of_the_texts_is_told_when_deep(place):
     # No index can mend that.
     repaired = mend(place, deep=True, evidence_folder=evidence)
     assert repaired.steps == [] and not repaired.ok
+
+
+def test_texts_that_are_gone_are_told_when_deep(place):
+    evidence = place.home.home / "evidence"
+    gone = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("raw", "secret", "before")}
+    (place.vault / "12-Facts/raw.md").write_text(
+        f"---\nid: F_0002\nrefs: {{evidence: [{gone['raw']}, not a hash]}}\n---\n# Raw\n"
+    )
+    (place.vault / "12-Facts/hidden.md").write_text(
+        f"---\nid: F_0003\nsensitivity: secret\nrefs: {{evidence: {gone['secret']}}}\n---\n# S\n"
+    )
+    Ledger(place.ledger).append(
+        "updated", ref="D_0001", source="vault", path="x", before=gone["before"], version=2
+    )
+    place.index()
+    assert place.verify(evidence_folder=evidence).ok
+    found = place.verify(deep=True, evidence_folder=evidence)
+    assert not found.ok
+    assert found.evidence == [
+        f"{gone['before']} is gone: an earlier text of D_0001",
+        f"{gone['secret']} is gone: a raw text of F_0003",
+        f"{gone['raw']} is gone: a raw text of F_0002",
+    ]
+    store = EvidenceStore(evidence)
+    for name in gone:
+        store.put(name, kind="raw")
+    assert place.verify(deep=True, evidence_folder=evidence).ok
+
+
+def test_no_descriptor_of_the_live_index_is_opened_but_by_sqlite(place):
+    # To close one would take away the locks that SQLite holds on it in the same process.
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from pathlib import Path
+        from datasette_memory.memory import Memory
+        home = Path(sys.argv[1])
+
+        def hook(event, arguments):
+            if event in ("open", "os.open") and str(arguments[0]) == str(home / "memory.db"):
+                print("opened", flush=True)
+                os._exit(7)
+
+        memory = Memory(str(home))
+        sys.addaudithook(hook)
+        memory.verify(deep=True)
+        memory.doctor()
+        memory.repair(deep=True)
+        memory.backup(home.parent / "kept")
+        """
+    )
+    command = [sys.executable, "-c", script, str(place.home.home)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_finish_is_called_on_an_index_that_was_built_anew(place):

@@ -5,7 +5,6 @@ import contextlib
 import pytest
 
 from datasette_memory.errors import MemoryFault
-from datasette_memory.index import rebuild as rebuilding
 from datasette_memory.index.connection import connect_write, sqlite3
 from datasette_memory.index.rebuild import clear_away, rebuild
 from datasette_memory.vault.sources import Source
@@ -196,7 +195,6 @@ def test_a_full_text_part_that_is_out_of_step_is_mended(folder, built):
 
 def test_a_locked_index_is_waited_for_and_then_given_up(folder, built, monkeypatch):
     monkeypatch.setattr("datasette_memory.index.connection.WRITE_TIMEOUT", 0.1)
-    monkeypatch.setattr(rebuilding, "WRITE_TIMEOUT", 0.1)
     before = built.contents()
     with contextlib.closing(sqlite3.connect(built.path, isolation_level=None)) as other:
         other.execute("begin exclusive")

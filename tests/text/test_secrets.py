@@ -248,6 +248,64 @@ def test_lower_case_keeps_positions():
     assert find_secrets("İİİ password: Abc12345") == (Finding("password", 14, 22),)
 
 
+# --- very many of them ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("find", "line", "kind"),
+    [
+        (find_secrets, "密码：⟦Abc{:05}⟧\n", "password"),
+        (find_secrets, "AKIA⟦⟧QWERTYUIOPA{:05}\n", "aws_access_key"),
+        (find_secrets, "see ftp://u:⟦x1y{:05}⟧@h/\n", "connection_password"),
+        (find_secrets, "mysql -p⟦x1y{:05}⟧ a\n", "password"),
+        (find_personal, "手机 ⟦138123{:05}⟧\n", "phone"),
+    ],
+)
+@pytest.mark.parametrize("count", [1000, 1001, 3000])
+def test_a_thousand_are_told_apart_and_the_rest_is_one(find, line, kind, count):
+    lines = [line.format(number) for number in range(count)]
+    starts, text = [], ""
+    for one in lines:
+        starts.append(len(text) + (one.index("⟦") if "⟦⟧" not in one else 0))
+        text += one.replace("⟦", "").replace("⟧", "")
+    text += "the end"
+    found = find(text)
+    assert [one.start for one in found] == starts[:1001]
+    assert {one.kind for one in found[:1000]} == {kind}
+    if count > 1000:
+        assert found[1000] == Finding("more", starts[1000], len(text))
+    masked = mask(text, found)
+    assert find(masked) == ()
+    assert masked.endswith("the end" if count == 1000 else "[masked: more]")
+
+
+def test_the_rest_hides_nothing_before_it():
+    # What stands in front of the first that is not told apart is found as ever.
+    token = "ghp_" + "k3J9" * 9
+    text = "".join(f"密码：Abc{number:05}\n" for number in range(1500))
+    at = text.index("Abc01000")
+    assert Finding("github_token", 0, 40) in find_secrets(f"{token}\n{text}")
+    found = find_secrets(f"{text}{token}")
+    assert found[-1] == Finding("more", at, len(text) + 40)
+
+
+def test_values_that_are_none_are_judged_so_many_times():
+    # A path is no password, ten thousand times; what is not looked at any more is said.
+    assert find_secrets("pw=a/b/c1 " * 10_000) == ()
+    (found,) = find_secrets("pw=a/b/c1 " * 10_001)
+    assert found == Finding("more", 100_003, 100_010)
+    assert find_secrets("mysql -pa/b/c1\n" * 10_000) == ()
+    (found,) = find_secrets("mysql -pa/b/c1\n" * 10_001)
+    assert found == Finding("more", 150_008, 150_015)
+
+
+@given(ANY_TEXT)
+def test_every_pattern_gives_its_first_finding_first(text):
+    for _, find in _credentials.FINDERS:
+        starts = [start for start, _, _ in find(text, text.replace("İ", "x").lower())]
+        assert starts == sorted(starts)
+
+
 # --- cost -----------------------------------------------------------------------------------
 
 

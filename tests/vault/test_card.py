@@ -436,6 +436,26 @@ def test_what_is_no_time(written):
     assert any("created" in fault for fault in read.faults)
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "is_fault"),
+    [
+        ("2026-05-02", "2026-05-01", True),
+        ("2026-05-01", "2026-05-01", False),
+        ("2026-05-01T20:00:00-05:00", "2026-05-01", False),
+        ("2026-05-01", "2026-04-30T23:59:59Z", True),
+        ("2026-05-01T10:00:00+08:00", "2026-05-01T02:00:00Z", False),
+        ("2026-05-01T10:00:00+08:00", "2026-05-01T01:59:59Z", True),
+        ("2026-05-01T10:00", "2026-05-01T09:00:00-02:00", False),
+        ("9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", True),
+    ],
+)
+def test_an_end_before_the_beginning_is_kept_and_told(start, end, is_fault):
+    read = front(f"valid_from: {start}\nvalid_until: {end}")
+    assert (read.valid_from, read.valid_until) == (start, end)
+    told = (f"valid_until {end} is before valid_from {start}",) if is_fault else ()
+    assert read.faults == told
+
+
 def test_provenance_takes_links_and_lists():
     assert front("project: '[[Alpha|a]]'").project == "Alpha"
     assert front("project: [[Alpha]]").project == "Alpha"

@@ -347,6 +347,21 @@ def test_trash_and_restore(vault):
     assert vault.trashed() == []
 
 
+def test_the_folders_of_the_trash_go_with_the_last_card_in_them(vault):
+    gone = []
+    for path in ("12-Facts/a.md", "12-Facts/b.md"):
+        put(vault, path, path)
+        gone.append(vault.trash(path, now=NOW))
+    os.rmdir(vault.root / "12-Facts")
+    (vault.root / "empty").mkdir()
+    assert vault.restore(gone[0]) == "12-Facts/a.md"
+    assert (vault.root / gone[1]).is_file()
+    assert vault.restore(gone[1]) == "12-Facts/b.md"
+    assert os.listdir(vault.root / ".trash") == []
+    # Folders that the user made are no business of ours.
+    assert (vault.root / "empty").is_dir()
+
+
 def test_one_path_can_go_twice_in_one_moment(vault):
     gone = []
     for text in "abc":
