@@ -10,7 +10,7 @@ STABLE := datasette==0.65.5 datasette-auth-tokens==0.3 datasette-permissions-met
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-faults demo lint docs bench clean
+.PHONY: help test test-faults test-npm demo lint docs bench clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,17 @@ test: .venv/.installed .venv-1.0/.installed ## Run the tests on both Datasettes 
 test-faults: .venv/.installed ## Kill at every point, fill the disk, let a crowd in (minutes)
 	.venv/bin/python -m pytest -m faults
 
+# Node, the conformance suite of MCP and its inspector, in their own folder.
+.npm/.installed: tests/npm/package.json
+	@mkdir -p .npm
+	cp tests/npm/package.json .npm/
+	cd .npm && npm install --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test-npm: .venv/.installed .venv-1.0/.installed .npm/.installed ## Run the conformance suite and the inspector of MCP (needs npm)
+	.venv/bin/python -m pytest -m npm
+	.venv-1.0/bin/python -m pytest -m npm
+
 demo: export MEMORY_AGENT_HOME := $(CURDIR)/demo
 demo: .venv/.installed ## Index the sample vault, search it, serve it in Datasette (SERVE=0: do not serve; PORT=8765)
 	@mkdir -p demo
@@ -73,5 +84,5 @@ bench: .venv/.bench ## Measure speed and size (ARGS=...)
 	.venv/bin/python -m bench.speed $(ARGS)
 
 clean: ## Remove what was built and installed here, and the demo
-	rm -rf .venv .venv-1.0 demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-1.0 .npm demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -33,23 +33,14 @@ from datasette_memory.memory import Memory
 from datasette_memory.search.sqlite import SQLiteSearcher
 from datasette_memory.text.tokenise import index_text
 
+from . import mcp
 from .corpus import cards, write
+from .row import Row
 
 _CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
 IMPORT = [sys.executable, "-c", _CLI.format("import_main")]
 MEMORY = [sys.executable, "-c", _CLI.format("main")]
 HELP = [*MEMORY, "--help"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of the table: what was measured, beside what, and the bar."""
-
-    what: str
-    figure: str
-    beside: str
-    bar: str
-    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,6 +451,13 @@ def _per_second(url: str, folder: Path, name: str, seconds: int) -> float:
     return float(re.search(r"Requests/sec:\s+([\d.]+)", told.stdout)[1])
 
 
+def agents(folder: Path, count: int) -> list[Row]:
+    """`memory mcp`, on a vault that `captures` has left."""
+    home = folder / f"home-{min(10_000, count)}"
+    asked = queries(home / "memory.db", 300)
+    return [mcp.first_answer(home), mcp.search(home, asked)]
+
+
 def main() -> int:
     """Measure, print the table, and write it as JSON too if asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
@@ -476,6 +474,7 @@ def main() -> int:
             rows.append(requests(folder))
         else:
             print("no wrk here: the JSON search is not measured", file=sys.stderr)
+        rows += agents(folder, options.cards)
     print(f"\nPython {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}\n")
     print("| what | figure | beside | bar | holds |\n|---|---|---|---|---|")
     for row in rows:

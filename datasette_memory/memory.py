@@ -139,6 +139,14 @@ class Memory(Writing, Keeping):
         text = str(card.pop("body"))
         return Shown(card, window(text, offset, max_chars, full))
 
+    def cards(self, ids: Iterable[int]) -> list[dict[str, object]]:
+        """What is known about the cards with these row ids, without their text. No read is
+        counted: it is for lists, as `search` gives them. An id that has gone is left out."""
+        with self._reading() as connection:
+            known = read.existing(connection, ids)
+            found = [_decoded(read.card(connection, id)) for id in known]
+        return [{key: value for key, value in card.items() if key != "body"} for card in found]
+
     def history(self, reference: str, *, secret: bool = False) -> dict[str, object]:
         """What happened to a card: `{ref, path, version, events}`, the oldest event first.
 
@@ -184,6 +192,7 @@ class Memory(Writing, Keeping):
         shown = store.window(str(kept[part - 1]), offset, max_chars)
         self._record_read(card, by)
         return {
+            "id": card["id"],
             "ref": card["ref"],
             "title": card["title"],
             "sha256": kept[part - 1],

@@ -299,7 +299,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
         },
     ),
-    "Raw": _all(ref=TEXT, title=TEXT, sha256=TEXT, part=COUNT, parts=COUNT, **_WINDOW),
+    "Raw": _all(id=COUNT, ref=TEXT, title=TEXT, sha256=TEXT, part=COUNT, parts=COUNT, **_WINDOW),
     "Stats": _all(
         cards=COUNT,
         by_kind=_COUNTS,

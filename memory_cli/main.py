@@ -10,6 +10,7 @@ from .care_commands import COMMANDS as CARE_COMMANDS
 from .change_commands import COMMANDS as CHANGE_COMMANDS
 from .guard import NO_RESULT, GuardedGroup
 from .import_command import finish, import_command, run_sync
+from .mcp_command import mcp_command
 from .options import HELP, Settings, common_options, version_option
 from .output import Style, prepare_names, prepare_streams, readable, write, write_error, write_json
 
@@ -346,5 +347,5 @@ def serve_command(context, port, host, open_browser, root, metadata):
     )
 
 
-for _command in (*CHANGE_COMMANDS, *CARE_COMMANDS):
+for _command in (mcp_command, *CHANGE_COMMANDS, *CARE_COMMANDS):
     cli.add_command(_command)
