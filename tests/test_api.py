@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 import pytest
 from datasette.utils import tilde_encode
+from jsonschema import Draft202012Validator
 
 from datasette_memory.index.lock import vault_lock
 from datasette_memory.memory import Memory
+from datasette_memory.openapi import SCHEMAS
 from memory_cli.serve import command, find_metadata
 
 
@@ -100,6 +102,8 @@ def test_the_same_question_gives_the_same_answer_everywhere(served):
     answer = nobody.get("/-/memory/raw/E_0001.json", offset=5, max_chars=7)
     assert answer == (200, cli(memory, "raw", "E_0001", "--offset", "5", "--max-chars", "7"))
     assert answer[1] == memory.raw("E_0001", offset=5, max_chars=7)
+    as_described = {"$ref": "#/components/schemas/Raw", "components": {"schemas": SCHEMAS}}
+    Draft202012Validator(as_described).validate(answer[1])
     for ref in ("长长的原文", "13-Episodes/长长的原文.md", str(memory.show("E_0001").card["id"])):
         status, again = nobody.get(f"/-/memory/raw/{tilde_encode(ref)}.json")
         assert (status, again["ref"], again["length"]) == (200, "E_0001", 27000)
