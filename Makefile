@@ -5,7 +5,8 @@ PORT ?= 8765
 PYTEST_ARGS ?= -n 2
 
 # .venv serves everything; .venv-1.0 runs the same tests on the next Datasette.
-STABLE := datasette==0.65.5
+# 0.65 has neither tokens nor permissions in its configuration; these two plugins add them.
+STABLE := datasette==0.65.5 datasette-auth-tokens==0.3 datasette-permissions-metadata==0.1
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ NEXT := datasette==1.0a41
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
-# $(call environment,FOLDER,DATASETTE): a fresh virtual environment with this project in it, editable.
+# $(call environment,FOLDER,PACKAGES): a fresh virtual environment with this project in it, editable.
 # pip builds in isolation, as it does by itself: the setuptools that Debian's venv seeds is too old to share.
 define environment
 	@for python in "$(PYTHON)" python3 python3.11 python3.12 python3.13 python3.14 python3.15; do \
@@ -22,7 +23,7 @@ define environment
 	    echo "$(1): installing $(2) with $$("$$python" --version) (once, a minute or two)"; \
 	    "$$python" -m venv --clear "$(1)" || exit 1; \
 	    "$(1)/bin/python" -m pip --disable-pip-version-check install --quiet \
-	        --editable '.[test]' '$(2)' || exit 1; \
+	        --editable '.[test]' $(2) || exit 1; \
 	    touch "$@"; exit 0; \
 	done; \
 	echo 'No Python of 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3.12' >&2; \

@@ -76,9 +76,9 @@ def test_version(program):
     assert result.output == f"{program} {__version__}\n"
 
 
-def test_the_reference_repeats_the_help():
+def test_the_references_repeat_the_help_and_the_routes():
     result = subprocess.run(
-        [sys.executable, "-m", "cogapp", "--check", "docs/cli.md"],
+        [sys.executable, "-m", "cogapp", "--check", "docs/cli.md", "docs/api.md"],
         cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONUTF8": "1"},
     )  # fmt: skip
     assert result.returncode == 0, f"run `make docs`\n{result.stdout}{result.stderr}"
