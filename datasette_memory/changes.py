@@ -35,6 +35,9 @@ from .vault.writer import Vault, text_of
 if TYPE_CHECKING:
     from .evidence.store import EvidenceStore
 
+#: The surfaces that no secret card reaches: to them it is as if there were none.
+SERVERS = ("mcp", "api")
+
 #: A body that says less than this is no memory; see `text.similar.weight`.
 MIN_WEIGHT = 20
 
@@ -141,7 +144,8 @@ class Changes:
         self.queued = queued
         self.vault = Vault(home.vault)
         self.ledger = Ledger(home.home / "ledger")
-        self.known = Known(home, self.vault, self.ledger, follow, whole, kept)
+        secrets = self.by.get("surface") not in SERVERS
+        self.known = Known(home, self.vault, self.ledger, follow, whole, kept, secrets)
         #: Whether the ledger holds all that was done.
         self.recorded = True
 

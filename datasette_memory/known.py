@@ -71,6 +71,7 @@ class Known:
     The caller holds the lock of the vault (`lock.vault_lock`). `follow()` brings the index in step
     with the whole vault, and says whether it could. Unless `whole`, an earlier change was cut
     short, and nobody has looked yet what it did. `kept` holds the index open for the next change.
+    Without `secrets`, cards that are kept out of the index are unknown.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class Known:
         follow: Callable[[], bool],
         whole: bool = True,
         kept: KeptOpen | None = None,
+        secrets: bool = True,
     ) -> None:
         self.home = home
         self.vault = vault
         self.ledger = ledger
         self._follow = follow
         self._whole = whole
+        self._secrets = secrets
         self._kept = KeptOpen() if kept is None else kept
         self._own_index = kept is None
         # None while the index cannot be used, and then why.
@@ -166,7 +169,7 @@ class Known:
     def _find(self, reference: str, secret: bool) -> dict[str, Any]:
         connection = self.index
         ids = read.find_cards(connection, reference, read.roots(connection))
-        if not ids and secret and read.has_secret(connection):
+        if not ids and secret and self._secrets and read.has_secret(connection):
             from .index.secret import secret_index
             from .index.sync import stored_sources
 
@@ -191,7 +194,7 @@ class Known:
         if self._connection is not None and self._complete:
             return str(self.find(reference, secret=True)["ref"])
         name = fold(reference)
-        for one in self._files():
+        for one in self._told():
             if one.ref and name in (fold(one.ref), fold(one.path), fold(one.card.title)):
                 return one.ref
         if self._connection is not None:
@@ -212,7 +215,7 @@ class Known:
         """The cards of the vault with an equal title. Raises sqlite3.Error."""
         key = fold(title)
         if self._connection is None or not self._complete:
-            return [one for one in self._files() if fold(one.card.title) == key]
+            return [one for one in self._told() if fold(one.card.title) == key]
         rows = named.cards_named(self._connection, VAULT, title)
         rows += [(None, path, None) for path in self._secret_namesakes(title)]
         found = []
@@ -345,7 +348,7 @@ class Known:
 
     def _secret_namesakes(self, title: str) -> list[str]:
         """The paths of secret cards that were named after this title."""
-        if not named.has_secret(self.index, VAULT):
+        if not self._secrets or not named.has_secret(self.index, VAULT):
             return []
         stem, found = file_name(title), []
         for kind in KINDS:
@@ -370,6 +373,10 @@ class Known:
             with contextlib.suppress(OSError):
                 card = parse_card(read_file(file, source), file.path)
                 yield Found(file.path, card.ref or "", card, None)
+
+    def _told(self) -> Iterator[Found]:
+        """Those of them that may be known."""
+        return (one for one in self._files() if self._secrets or one.card.sensitivity != "secret")
 
     def _all_refs(self) -> list[str]:
         from .ledger.reader import read as read_ledger

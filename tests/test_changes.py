@@ -1262,6 +1262,24 @@ def test_a_secret_card_has_all_the_commands(memory, home):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("index", [True, False], ids=["index", "files"])
+def test_a_server_does_not_learn_that_there_is_a_secret_card(memory, home, index):
+    body = "密码本放在第三个抽屉，钥匙在门后。"
+    memory.capture("金库密码本", body, sensitivity="secret")
+    if not index:
+        homes.remove_index(home)
+        (home / "memory.db").mkdir()
+    for surface in ("api", "mcp"):
+        by = {"surface": surface}
+        change = memory.capture("金库密码本", f"{body}{surface}", by=by, on_conflict="reject")
+        assert change.status == "created"
+        assert (change.conflict, change.existing_path, change.collision_paths) == (None,) * 3
+        memory.forget(change.path, by=by) if index else (home / "vault" / change.path).unlink()
+    same = memory.capture("金库密码本", body, by={"surface": "api"})
+    assert same.status == "created"
+    assert memory.capture("金库密码本", body).status == "unchanged"
+
+
 # What must not be
 
 
