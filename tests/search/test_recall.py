@@ -35,6 +35,7 @@ def test_a_common_term_is_estimated(make_searcher, cards, monkeypatch):
 
 
 def test_the_rarest_are_taken_within_the_budget(make_searcher, cards, monkeypatch):
+    monkeypatch.setattr(recall, "FEW_CANDIDATES", 100)
     look = Recall(make_searcher(cards).connection, *Filters().sql())
     terms = parse("often seldom rare")
     reaches = [look.reach(term) for term in terms]
