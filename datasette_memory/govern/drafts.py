@@ -7,9 +7,10 @@ by it. The index holds no secret card, and none is read here.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from ..index.read import Searched, count, searched
+from ..sources import VAULT
 from ..text.normalise import normalise
 from ..text.secrets import find_personal, find_secrets
 from .bench import Query
@@ -72,11 +73,11 @@ def _holders(connection, texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _spread(connection) -> Iterator[Searched]:
-    """Some cards, from all over the index."""
-    step = max(1, -(-count(connection) // CARDS))
-    for number, card in enumerate(searched(connection)):
-        if number % step == 0:
-            yield card
+    """Some cards from all over the vault, or over all sources where the vault has none."""
+    own = sum(card.source == VAULT for card in searched(connection))
+    step = max(1, -(-(own or count(connection)) // CARDS))
+    cards = (card for card in searched(connection) if not own or card.source == VAULT)
+    return islice(cards, 0, None, step)
 
 
 def _candidates(card: Searched) -> Iterator[tuple[str, list[str]]]:

@@ -307,6 +307,24 @@ def test_queries_are_drafted_from_the_cards(home):
     assert command(home, "bench").stdout.splitlines()[-1].endswith("all (all 6)")
 
 
+def test_sources_give_answers_to_a_draft_and_no_queries(home, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "n.md").write_text("---\ntitle: 备份记录\ntags: [tape]\n---\n旧磁带。\n", "utf-8")
+    memory = Memory(str(home))
+    memory.import_paths([str(notes)])
+    (home / "bench_queries.json").unlink()
+    path, _ = memory.draft_bench()
+    drafted = {one.text: one.acceptable for one in load(path)}
+    assert drafted["备份"] == {"vault/a.md", "vault/b.md", "notes/n.md"}
+    assert "tape" not in drafted
+    # Without cards of one's own there is nothing else to ask about.
+    other = Memory(str(tmp_path / "other"))
+    other.import_paths([str(notes)])
+    path, _ = other.draft_bench()
+    assert "tape" in {one.text for one in load(path)}
+
+
 def test_a_draft_overwrites_nothing(home):
     path = home / "bench_queries.json"
     path.write_text("not even JSON", "utf-8")
