@@ -6,16 +6,17 @@ PYTEST_ARGS ?= -n 2
 BENCH ?= speed
 
 # .venv serves everything; .venv-1.0 runs the same tests on the next Datasette.
-STABLE := datasette==0.65.5
+# 0.65 has neither tokens nor permissions in its configuration; these two plugins add them.
+STABLE := datasette==0.65.5 datasette-auth-tokens==0.3 datasette-permissions-metadata==0.1
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-faults demo lint docs bench clean
+.PHONY: help test test-faults test-npm demo lint docs bench clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
-# $(call environment,FOLDER,DATASETTE): a fresh virtual environment with this project in it, editable.
+# $(call environment,FOLDER,PACKAGES): a fresh virtual environment with this project in it, editable.
 # pip builds in isolation, as it does by itself: the setuptools that Debian's venv seeds is too old to share.
 define environment
 	@for python in "$(PYTHON)" python3 python3.11 python3.12 python3.13 python3.14 python3.15; do \
@@ -23,7 +24,7 @@ define environment
 	    echo "$(1): installing $(2) with $$("$$python" --version) (once, a minute or two)"; \
 	    "$$python" -m venv --clear "$(1)" || exit 1; \
 	    "$(1)/bin/python" -m pip --disable-pip-version-check install --quiet \
-	        --editable '.[test]' '$(2)' || exit 1; \
+	        --editable '.[test]' $(2) || exit 1; \
 	    touch "$@"; exit 0; \
 	done; \
 	echo 'No Python of 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3.12' >&2; \
@@ -46,6 +47,17 @@ test: .venv/.installed .venv-1.0/.installed ## Run the tests on both Datasettes 
 
 test-faults: .venv/.installed ## Kill at every point, fill the disk, let a crowd in (minutes)
 	.venv/bin/python -m pytest -m faults
+
+# Node, the conformance suite of MCP and its inspector, in their own folder.
+.npm/.installed: tests/npm/package.json
+	@mkdir -p .npm
+	cp tests/npm/package.json .npm/
+	cd .npm && npm install --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test-npm: .venv/.installed .venv-1.0/.installed .npm/.installed ## Run the conformance suite and the inspector of MCP (needs npm)
+	.venv/bin/python -m pytest -m npm
+	.venv-1.0/bin/python -m pytest -m npm
 
 demo: export MEMORY_AGENT_HOME := $(CURDIR)/demo
 demo: .venv/.installed ## Index the sample vault, search it, serve it in Datasette (SERVE=0: do not serve; PORT=8765)
@@ -73,5 +85,5 @@ bench: .venv/.bench ## Measure speed and size (BENCH=keywords: how keywords are 
 	.venv/bin/python -m bench.$(BENCH) $(ARGS)
 
 clean: ## Remove what was built and installed here, and the demo
-	rm -rf .venv .venv-1.0 demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-1.0 .npm demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,15 +2,18 @@
 
 Machines differ and are shared, so what counts is the ratio, not the seconds. The raw cost of an
 import is one loop of INSERTs of ready tokens into the same FTS5 table; that of a search is the
-SQL of the very statements that it runs; that of a capture is a file written, synced and renamed,
-and one such INSERT.
+SQL of the very statements that it runs; that of a JSON search a canned query of them; that of a
+capture is a file written, synced and renamed, and one such INSERT.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
 import re
+import shutil
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -21,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import add
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from datasette_memory.index.connection import connect_read
 from datasette_memory.index.functions import register
@@ -29,23 +33,14 @@ from datasette_memory.memory import Memory
 from datasette_memory.search.sqlite import SQLiteSearcher
 from datasette_memory.text.tokenise import index_text
 
+from . import mcp
 from .corpus import cards, write
+from .row import Row
 
 _CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
 IMPORT = [sys.executable, "-c", _CLI.format("import_main")]
 MEMORY = [sys.executable, "-c", _CLI.format("main")]
 HELP = [*MEMORY, "--help"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of the table: what was measured, beside what, and the bar."""
-
-    what: str
-    figure: str
-    beside: str
-    bar: str
-    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +356,108 @@ def _capture_time(home: Path, times: int = 15) -> Row:
     )
 
 
+_EXACT = re.compile(r"match '(.*)' and rank match (.*)\s+and 1 order by rank limit (\d+)", re.S)
+_WRK = """
+local paths, n = {}, 0
+for line in io.lines(os.getenv("PATHS")) do paths[#paths + 1] = line end
+request = function() n = n % #paths + 1; return wrk.format("GET", paths[n]) end
+done = function(summary) io.write(string.format("errors %d\\n", summary.errors.status)) end
+"""
+
+
+def requests(folder: Path, count: int = 10_000, rounds: int = 5, seconds: int = 4) -> Row:
+    """The JSON search under `wrk`, in turn with a canned query of the statement that it runs, on
+    queries of keywords that one statement answers.
+
+    Needs `wrk` (Debian has a package of that name) and a Datasette in this environment.
+    """
+    home = folder / "served"
+    write(home / "vault", count)
+    memory = Memory(str(home))
+    memory.index()
+    paths: dict[str, list[str]] = {"search": [], "bare": []}
+    canned: dict[str, dict] = {}
+    for query in queries(memory.db, 400):
+        statements: list[str] = []
+        tracing = connect_read(memory.db)
+        tracing.set_trace_callback(statements.append)
+        SQLiteSearcher(tracing).search(query)
+        tracing.close()
+        matching = [sql for sql in statements if "cards_fts match" in sql]
+        found = _EXACT.search(matching[0]) if len(matching) == 1 else None
+        if not found:
+            continue
+        canned["bare"] = {"sql": _EXACT.sub(f"match :match and rank match {found[2]} "
+                                            "order by rank limit :limit", matching[0])}  # fmt: skip
+        given = {"match": found[1].replace("''", "'"), "limit": found[3]}
+        paths["search"].append(f"/-/memory/search.json?{urlencode({'q': query}, quote_via=quote)}")
+        paths["bare"].append(f"/memory/bare.json?{urlencode(given, quote_via=quote)}")
+    for name, lines in paths.items():
+        (folder / f"{name}.txt").write_text("\n".join(lines))
+    (folder / "wrk.lua").write_text(_WRK)
+    with _datasette(memory, canned, folder / "bare.json") as url:
+        figures: dict[str, list[float]] = {"bare": [], "search": []}
+        for _ in range(rounds):
+            for name, found in figures.items():
+                found.append(_per_second(url, folder, name, seconds))
+    search, bare = (statistics.median(figures[name]) for name in ("search", "bare"))
+    return Row(
+        f"JSON search at {count:,} cards, 8 connections",
+        f"{search:.0f} requests a second",
+        f"canned query of the same MATCH {bare:.0f}: {search / bare:.2f} times",
+        "0.6 times",
+        search / bare >= 0.6,
+    )
+
+
+@contextlib.contextmanager
+def _datasette(memory: Memory, canned: dict[str, dict], file: Path):
+    """A Datasette on the memory with those queries, until the block ends; gives its URL."""
+    from memory_cli.serve import takes_configuration
+
+    file.write_text(json.dumps({"databases": {"memory": {"queries": canned}}}))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    option = "--config" if takes_configuration() else "--metadata"
+    argv = [
+        sys.executable,
+        "-m",
+        "datasette",
+        str(memory.db),
+        "--port",
+        str(port),
+        option,
+        str(file),
+    ]
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            if process.poll() is not None:
+                raise SystemExit("datasette did not start")
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _per_second(url: str, folder: Path, name: str, seconds: int) -> float:
+    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "-s", str(folder / "wrk.lua"), url]
+    environment = {**os.environ, "PATHS": str(folder / f"{name}.txt")}
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    if "errors 0" not in told.stdout:
+        raise SystemExit(f"{name} under wrk: {told.stdout}")
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", told.stdout)[1])
+
+
+def agents(folder: Path, count: int) -> list[Row]:
+    """`memory mcp`, on a vault that `captures` has left."""
+    home = folder / f"home-{min(10_000, count)}"
+    asked = queries(home / "memory.db", 300)
+    return [mcp.first_answer(home), mcp.search(home, asked)]
+
+
 def main() -> int:
     """Measure, print the table, and write it as JSON too if asked."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
@@ -373,6 +470,11 @@ def main() -> int:
         rows = [*tokenisers(), help_time(), *imports(folder, options.cards)]
         rows.append(searches(folder / "index.db"))
         rows += captures(folder, options.cards)
+        if shutil.which("wrk"):
+            rows.append(requests(folder))
+        else:
+            print("no wrk here: the JSON search is not measured", file=sys.stderr)
+        rows += agents(folder, options.cards)
     print(f"\nPython {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}\n")
     print("| what | figure | beside | bar | holds |\n|---|---|---|---|---|")
     for row in rows:

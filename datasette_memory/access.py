@@ -6,14 +6,19 @@ Datasette decides, by its own actions on the table `cards`; there is no permissi
 from __future__ import annotations
 
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from . import _compat, attached, home
+from .index.kept import KeptReaders
 from .memory import Memory
 
 #: What is asked of `cards`: to read, to add a card, to change one, to put one into the trash.
 READ, ADD, CHANGE, REMOVE = "view-table", "insert-row", "update-row", "delete-row"
 
 WRITING = (ADD, CHANGE, REMOVE)
+
+
+_places: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class Refused(Exception):
@@ -33,11 +38,12 @@ async def admit(datasette, actor, *actions: str, database: str | None = None) ->
     """
     name = await _meant(datasette, actor, database)
     for action in actions:
-        if not await _compat.allowed(datasette, actor, action, name, "cards"):
+        if action != READ and not await _compat.allowed(datasette, actor, action, name, "cards"):
             raise Refused(403, f"{action} on {name}/cards is not allowed", _how(actor))
     memory = memory_of(datasette, name)
+    memory.untouched = not datasette.get_database(name).is_mutable
     if set(actions) & set(WRITING):
-        if not datasette.get_database(name).is_mutable:
+        if memory.untouched:
             raise Refused(403, f"{name} is served as immutable", "serve it without --immutable")
         if not memory.is_own():
             raise Refused(
@@ -53,24 +59,37 @@ def memory_of(datasette, name: str) -> Memory:
     path = datasette.get_database(name).path
     if not path:
         raise Refused(404, f"{name} is a database without a file", "serve a memory.db")
-    index = Path(path).resolve()
-    # The home of this process, or the one that the index lies in.
-    for place in (None, str(index.parent)):
-        if home.resolve(place).db.resolve() == index:
-            return Memory(place)
-    return Memory(db=str(index))
+    # Where the home is does not change while it is served, and asking takes a while.
+    places = _places.setdefault(datasette, {})
+    if path not in places:
+        places[path] = _place(Path(path).resolve()), KeptReaders()
+    place, readers = places[path]
+    memory = Memory(**place)
+    memory.readers = readers
+    return memory
+
+
+def _place(index: Path) -> dict[str, str]:
+    """What to call `Memory` with: the home of this process, the one that the index lies in, or
+    neither."""
+    for place in ({}, {"home": str(index.parent)}):
+        if home.resolve(**place).db.resolve() == index:
+            return place
+    return {"db": str(index)}
 
 
 async def _meant(datasette, actor, database: str | None) -> str:
     """The name of the database that is meant, which the actor may read."""
     if database is not None and not await attached.is_memory(datasette, database):
         raise Refused(404, f"{database} is no memory", "leave the name out for the first one")
-    names = [database] if database is not None else list(datasette.databases)
-    memories = [name for name in names if await attached.is_memory(datasette, name)]
-    for name in memories:
-        if await _compat.allowed(datasette, actor, READ, name, "cards"):
-            return name
-    if memories:
+    closed = False
+    for name in [database] if database is not None else list(datasette.databases):
+        # What lives in memory alone is Datasette's own, and is not worth a question.
+        if datasette.databases[name].path and await attached.is_memory(datasette, name):
+            if await _compat.allowed(datasette, actor, READ, name, "cards"):
+                return name
+            closed = True
+    if closed:
         raise Refused(403, "this memory is not open to you", _how(actor))
     raise Refused(404, "no memory is served here", "serve one: memory serve")
 

@@ -32,6 +32,7 @@ from .text.window import MAX_CHARS, Window, window
 from .writing import Writing
 
 if TYPE_CHECKING:
+    from .index.kept import KeptReaders
     from .search.hits import SearchResult
 
 
@@ -66,6 +67,11 @@ class Memory(Writing, Keeping):
     ) -> None:
         self._options = home, db, vault
         self.home = homes.resolve(home, db, vault)
+        #: Whether nothing may be written for the sake of reading: no read counted, no gap told,
+        #: no trigger restored.
+        self.untouched = False
+        #: Connections that stay open between reads, for whoever serves many.
+        self.readers: KeptReaders | None = None
 
     @property
     def db(self) -> Path:
@@ -128,8 +134,18 @@ class Memory(Writing, Keeping):
             self._record_read(card, by)
         else:
             card = self._as_of(card, as_of)
+            if card["sensitivity"] == "secret" and not secret:
+                raise NotFound(f"what {card['ref']} said on {as_of} is secret")
         text = str(card.pop("body"))
         return Shown(card, window(text, offset, max_chars, full))
+
+    def cards(self, ids: Iterable[int]) -> list[dict[str, object]]:
+        """What is known about the cards with these row ids, without their text. No read is
+        counted: it is for lists, as `search` gives them. An id that has gone is left out."""
+        with self._reading() as connection:
+            known = read.existing(connection, ids)
+            found = [_decoded(read.card(connection, id)) for id in known]
+        return [{key: value for key, value in card.items() if key != "body"} for card in found]
 
     def history(self, reference: str, *, secret: bool = False) -> dict[str, object]:
         """What happened to a card: `{ref, path, version, events}`, the oldest event first.
@@ -162,9 +178,8 @@ class Memory(Writing, Keeping):
 
         `secret` as for `show`. Raises NotFound when the card has none.
         """
-        from .evidence.store import EvidenceStore, safe_reference
+        from .evidence.store import EvidenceStore
 
-        safe_reference(reference)
         card = self._found(reference, secret)
         kept = card["refs"].get("evidence", []) if isinstance(card["refs"], dict) else []
         kept = [kept] if isinstance(kept, str) else kept
@@ -177,6 +192,7 @@ class Memory(Writing, Keeping):
         shown = store.window(str(kept[part - 1]), offset, max_chars)
         self._record_read(card, by)
         return {
+            "id": card["id"],
             "ref": card["ref"],
             "title": card["title"],
             "sha256": kept[part - 1],
@@ -200,7 +216,7 @@ class Memory(Writing, Keeping):
         card = self._found(reference, secret)
         start = int(str(card["id"]))
         with self._reading() as connection:
-            edges = None if moment is None else self._edges_then(connection, moment, card)
+            edges = None if moment is None else self._edges_then(connection, moment, card, secret)
             if start < 0:
                 then = card if as_of is None else self._as_of(card, as_of)
                 edges = graph.all_edges(connection) if edges is None else edges
@@ -370,14 +386,14 @@ class Memory(Writing, Keeping):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator["sqlite3.Connection"]:
-        connection = connect_read(self.db)
-        with contextlib.closing(connection), translated(self.db):
+        opened = self.readers and self.readers.connection(self.db)
+        with opened or contextlib.closing(connect_read(self.db)) as connection, translated(self.db):
             if get_meta(connection, "tokenizer_version") != TOKENIZER_VERSION:
                 raise MemoryFault(
                     f"{self.db} was built by another version",
                     "bring it up to date with `memory index`",
                 )
-            if missing_triggers(connection):
+            if not self.untouched and missing_triggers(connection):
                 # Something altered the table; the search would go stale without a word.
                 self._restore_triggers()
             # One state of the index for all that is read, whatever is written meanwhile.
@@ -445,7 +461,7 @@ class Memory(Writing, Keeping):
     ) -> str | None:
         """Put an event into the ledger of the home, without complaint where that cannot be; gives
         its time if it is there. Another index than the home's has no ledger."""
-        if not self.is_own():
+        if self.untouched or not self.is_own():
             return None
         from .ledger.writer import Ledger
 
@@ -478,9 +494,11 @@ class Memory(Writing, Keeping):
         ]
         return card | _decoded(row) | {"superseded_by": old.superseded_by, "relations": relations}
 
-    def _edges_then(self, connection, moment: datetime, card: Mapping[str, object]) -> list:
-        """The links between cards as they were at `moment`. Raises NotFound when `card` was not
-        there yet."""
+    def _edges_then(
+        self, connection, moment: datetime, card: Mapping[str, object], secret: bool
+    ) -> list:
+        """The links between cards as they were at `moment`, without those of texts that were secret
+        then, but for `card` itself with `secret`. Raises NotFound when `card` was not there yet."""
         from .evidence.store import EvidenceStore
         from .index import graph
         from .past import event_time, look_back
@@ -500,9 +518,9 @@ class Memory(Writing, Keeping):
             text = past.text(ref, evidence) if source == "vault" else None
             if text is not None:
                 changed.add(id)
-                edges += graph.edges_of(
-                    connection, parse_card(text.encode(), path), id, source, path
-                )
+                then = parse_card(text.encode(), path)
+                if then.sensitivity != "secret" or (secret and id == card["id"]):
+                    edges += graph.edges_of(connection, then, id, source, path)
         edges += [edge for edge in graph.written_edges(connection) if edge.source not in changed]
         edges += graph.ledger_edges(connection, event_time(moment))
         return [edge for edge in edges if edge.source in there and edge.target in there]

@@ -11,19 +11,39 @@ from datasette.filters import FilterArguments
 from datasette.utils.asgi import BadRequest
 from jinja2 import ChoiceLoader
 
-from . import _compat, attached, pages
+from . import _compat, access, api, attached, guard, pages
+from .errors import MemoryFault
 from .index import schema
 from .index.neighbours import neighbours
 from .search import functions, table_filter
 from .text.tokenise import TOKENIZER_VERSION
 
-# 0.65 asks it what root may do.
+#: The section of the configuration under `plugins`.
+NAME = "datasette-memory"
+
+# 0.65 asks them what root may do, and what its tokens against forged forms are not needed for.
 permission_allowed = _compat.permission_allowed
+skip_csrf = _compat.skip_csrf
 
 
 @hookimpl
 def prepare_connection(conn):
     functions.register(conn)
+
+
+@hookimpl
+def register_routes():
+    return api.routes()
+
+
+# The outermost: what it refuses, nothing else has seen.
+@hookimpl(trylast=True)
+def asgi_wrapper(datasette):
+    def allowed_hosts():
+        hosts = (datasette.plugin_config(NAME) or {}).get("allowed_hosts") or []
+        return [hosts] if isinstance(hosts, str) else hosts
+
+    return lambda app: guard.Guard(app, allowed_hosts)
 
 
 @hookimpl
@@ -117,3 +137,23 @@ def extra_template_vars(table, database, view_name, request, datasette):
 @hookimpl
 def prepare_jinja2_environment(env, datasette):
     env.loader = ChoiceLoader([env.loader, pages.CardTemplates(datasette)])
+
+
+@hookimpl
+def register_mcp_tools(datasette, mcp):
+    # The SDK is there when datasette-mcp asks; nobody else waits for it.
+    from . import tools
+
+    async def admit(ctx, needs):
+        # None where a test calls the server without HTTP.
+        request = ctx.request_context.request
+        actor = request.scope.get("actor") if request else None
+        database = request.query_params.get("database") if request else None
+        try:
+            return await access.admit(
+                datasette, actor, *(getattr(access, need) for need in needs), database=database
+            )
+        except access.Refused as refused:
+            raise MemoryFault(refused.error, refused.hint) from None
+
+    tools.register(mcp, admit, tools.TOOLS)

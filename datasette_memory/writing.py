@@ -17,6 +17,7 @@ from .home import Home
 if TYPE_CHECKING:
     from .changes import Change, NewCard
     from .index.lock import Turn
+    from .known import Known
     from .pending import Pending, Replay
 
 #: What `update` may change beside the body.
@@ -249,6 +250,8 @@ class Writing:
             changes = Changes(self.home, by or {}, self._follow_vault, queued, turn.whole, kept)
             try:
                 with changes:
+                    if (by or {}).get("surface") in SERVERS:
+                        _only_shown(changes.known, arguments)
                     return getattr(changes, change)(**arguments)
             except sqlite3.Error as error:
                 raise changes.known.refusal(error) from error
@@ -328,6 +331,22 @@ class Writing:
 _CHANGES = frozenset(
     {"capture", "supersede", "update", "link", "forget", "restore", "restore_version"}
 )
+
+
+#: The surfaces that no secret card reaches.
+SERVERS = ("mcp", "api")
+
+
+def _only_shown(known: Known, arguments: Mapping[str, Any]) -> None:
+    """Raise NotFound when a change would touch, or lead to, a card that is kept out of the index."""
+    new = arguments.get("new")
+    asked = [arguments.get("reference"), *(target for _, target in (new.relates if new else ()))]
+    if not arguments.get("remove"):
+        # A link to a card that is gone can be taken away.
+        asked.append(arguments.get("target"))
+    for reference in asked:
+        if reference is not None:
+            known.find(reference)
 
 
 # What does not pass by itself, as a full disk, a read-only one or a lock may: a file where a folder

@@ -10,6 +10,7 @@ from .care_commands import COMMANDS as CARE_COMMANDS
 from .change_commands import COMMANDS as CHANGE_COMMANDS
 from .guard import NO_RESULT, GuardedGroup
 from .import_command import finish, import_command, run_sync
+from .mcp_command import mcp_command
 from .options import HELP, Settings, common_options, version_option
 from .output import Style, prepare_names, prepare_streams, readable, write, write_error, write_json
 
@@ -312,18 +313,21 @@ def stats_command(settings):
     help="Address; 0.0.0.0 lets other computers in.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
+@click.option("--root", is_flag=True, help="Print a link that logs you in as root, once.")
 @click.option("--metadata", metavar="FILE", help="Another configuration than the ready one.")
 @common_options
 @click.pass_context
-def serve_command(context, port, host, open_browser, metadata):
+def serve_command(context, port, host, open_browser, root, metadata):
     """Browse, search and query the cards in Datasette, until Ctrl-C.
 
-    Only this computer can reach it, unless --host says otherwise.
+    Only this computer can reach it, unless --host says otherwise. Everybody who can may read; root
+    alone may write through it, unless the configuration says otherwise.
 
     \b
     Examples:
       memory serve
       memory serve --port 9000 --open
+      memory serve --root
       memory serve --db 笔记.db
     """
     from pathlib import Path
@@ -337,10 +341,11 @@ def serve_command(context, port, host, open_browser, metadata):
             port=port,
             host=host,
             open_browser=open_browser,
+            root=root,
             metadata=Path(metadata) if metadata else None,
         )
     )
 
 
-for _command in (*CHANGE_COMMANDS, *CARE_COMMANDS):
+for _command in (mcp_command, *CHANGE_COMMANDS, *CARE_COMMANDS):
     cli.add_command(_command)

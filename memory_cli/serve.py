@@ -33,35 +33,33 @@ def serve(
     port: int = 8765,
     host: str = "127.0.0.1",
     open_browser: bool = False,
+    root: bool = False,
     metadata: Path | None = None,
 ) -> int:
     """Serve the index `db` until it is stopped; the exit code, or no return at all.
 
-    Without `metadata`, the ready configuration is used, with the name of this database in it.
+    With `root`, a link is printed by which whoever opens it first becomes root. Without `metadata`, the ready configuration is used, with the name of this database in it.
     Raises MemoryFault when there is no index, no configuration or no free port.
     """
     connect_read(db).close()
     if metadata and not metadata.is_file():
         raise MemoryFault(f"there is no file {metadata}", "name another with --metadata")
     _check_port(host, port)
+    options = {"port": port, "host": host, "open_browser": open_browser, "root": root}
     if metadata or db.stem == CONFIGURED_NAME:
-        argv = command(
-            db,
-            port=port,
-            host=host,
-            open_browser=open_browser,
-            metadata=metadata or find_metadata(),
-        )
+        argv = command(db, metadata=metadata or find_metadata(), **options)
         if os.name == "posix":
             sys.stdout.flush()
             sys.stderr.flush()
             os.execv(argv[0], argv)
         return _run(argv)
     with renamed(find_metadata(), db.stem) as copy:
-        return _run(command(db, port=port, host=host, open_browser=open_browser, metadata=copy))
+        return _run(command(db, metadata=copy, **options))
 
 
-def command(db: Path, *, port: int, host: str, open_browser: bool, metadata: Path) -> list[str]:
+def command(
+    db: Path, *, port: int, host: str, open_browser: bool, metadata: Path, root: bool = False
+) -> list[str]:
     """The command line that serves `db` with that configuration."""
     # Datasette reads its configuration in the encoding of the locale, unless Python says UTF-8.
     argv = [sys.executable, "-X", "utf8", "-m", "datasette", "serve"]
@@ -75,6 +73,8 @@ def command(db: Path, *, port: int, host: str, open_browser: bool, metadata: Pat
         argv += ["--config", str(metadata)]
     for name, value in SETTINGS.items():
         argv += ["--setting", name, value]
+    if root:
+        argv.append("--root")
     if open_browser:
         argv.append("--open")
     return argv

@@ -2,11 +2,17 @@
 
 import contextlib
 import io
+import json
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from datasette_memory.memory import Memory
 from datasette_memory.search.functions import register
@@ -62,6 +68,30 @@ def test_the_python_of_the_readme_runs(path, tmp_path, monkeypatch):
     lines = out.getvalue().splitlines()
     assert [line.split()[-1] for line in lines[:3]] == ["all"] * 3
     assert "**决定**：令牌桶放进 Redis 7" in out.getvalue()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", [*DOCS[:2], ROOT / "docs" / "mcp.md"], ids=lambda path: path.name)
+async def test_the_sessions_of_an_agent_go_as_they_are_shown(path, tmp_path):
+    Memory(str(tmp_path)).import_paths([str(ROOT / "examples" / "vault")])
+    (session,) = [block for block in blocks(path, "text") if block.startswith("> memory_")]
+    asked = re.findall(r"^> (\w+) (.*)\n((?:(?!> ).*\n)+)", session, re.M)
+    assert len(asked) == session.count("> memory_")
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "memory_cli", "mcp", "--home", str(tmp_path)]
+    )
+    with open(os.devnull, "w") as nowhere:
+        async with Client(stdio_client(server, nowhere)) as client:
+            for tool, arguments, shown in asked:
+                result = await client.call_tool(tool, json.loads(arguments))
+                assert result.content[0].text.rstrip() == shown.rstrip()
+
+
+def test_the_tools_in_the_documentation_are_those_that_there_are():
+    done = subprocess.run(
+        [sys.executable, "-m", "cogapp", "--check", "docs/mcp.md"], cwd=ROOT, capture_output=True
+    )
+    assert done.returncode == 0, "run `make docs`: " + done.stdout.decode()
 
 
 def test_the_token_table_of_the_search_page():

@@ -128,6 +128,16 @@ def test_show_by_ref_path_and_title(reference, title, memory):
     assert memory.show(reference).card["title"] == title
 
 
+def test_what_is_known_of_cards_in_a_list_without_a_read(memory, home):
+    ids = [memory.show(ref).card["id"] for ref in ("D_0002", "F_0001")]
+    reads = (home / "ledger").glob("*.jsonl")
+    before = [path.read_bytes() for path in sorted(reads)]
+    found = memory.cards([ids[0], 999_999, ids[1]])
+    assert [card["ref"] for card in found] == ["D_0002", "F_0001"]
+    assert found[1]["tags"] == ["运维"] and "body" not in found[1]
+    assert [path.read_bytes() for path in sorted((home / "ledger").glob("*.jsonl"))] == before
+
+
 def test_show_by_row_id(memory):
     ((id, title),) = query(memory, "select id, title from cards where ref = 'D_0001'")
     assert memory.show(str(id)).card["title"] == title == "Old rule"

@@ -488,7 +488,7 @@ async def test_with_a_password_and_allow_only_the_owner_sees_the_memory(
     index_file, serve, free_port, tmp_path
 ):
     text = find_metadata().read_text(encoding="utf-8")
-    closed = text.replace("    # allow:\n    #   id: owner\n", "    allow:\n      id: owner\n")
+    closed = text.replace("    # allow:\n    #   id: [", "    allow:\n      id: [")
     assert closed != text
     metadata = tmp_path / "closed.yml"
     metadata.write_text(closed, encoding="utf-8")

@@ -43,13 +43,13 @@ class NoDatabase(MemoryFault):
     """The file is something else, and may be dear to somebody."""
 
 
-def connect_read(path: Path) -> "sqlite3.Connection":
-    """A read-only connection to the index at `path`.
+def connect_read(path: Path, *, any_thread: bool = False) -> "sqlite3.Connection":
+    """A read-only connection to the index at `path`; `any_thread` as for `connect_write`.
 
     Works in a read-only folder too, where SQLite cannot keep the files that WAL needs beside the
     database. Raises NoIndex when there is none, and MemoryFault when it cannot be read.
     """
-    connection = connect_any(path)
+    connection = connect_any(path, any_thread)
     with _closed_on_error(connection), translated(path):
         names = connection.execute(
             "select count(*) from sqlite_master where name in ('cards', 'cards_fts', 'meta')"
@@ -62,7 +62,7 @@ def connect_read(path: Path) -> "sqlite3.Connection":
     return connection
 
 
-def connect_any(path: Path) -> "sqlite3.Connection":
+def connect_any(path: Path, any_thread: bool = False) -> "sqlite3.Connection":
     """The same for a database that need not hold an index."""
     check_place(path)
     if not path.exists() or path.stat().st_size == 0:
@@ -71,7 +71,7 @@ def connect_any(path: Path) -> "sqlite3.Connection":
             "build it with `memory index`, or import a folder with `memory-import FOLDER`",
         )
     with translated(path):
-        connection = _open(path, "mode=ro")
+        connection = _open(path, "mode=ro", any_thread)
         try:
             with _closed_on_error(connection):
                 connection.execute("select count(*) from sqlite_master").fetchone()
@@ -79,7 +79,7 @@ def connect_any(path: Path) -> "sqlite3.Connection":
             # Nobody can be writing where nobody may write: immutable is then the truth.
             if os.access(path.parent, os.W_OK) or _wal(path):
                 raise
-            connection = _open(path, "immutable=1")
+            connection = _open(path, "immutable=1", any_thread)
     return connection
 
 
@@ -281,9 +281,15 @@ def _closed_on_error(connection: "sqlite3.Connection") -> Iterator[None]:
         raise
 
 
-def _open(path: Path, options: str) -> "sqlite3.Connection":
+def _open(path: Path, options: str, any_thread: bool) -> "sqlite3.Connection":
     uri = path.absolute().as_uri() + "?" + options
-    return sqlite3.connect(uri, uri=True, timeout=READ_TIMEOUT, isolation_level=None)
+    return sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=READ_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=not any_thread,
+    )
 
 
 def _wal(path: Path) -> bool:

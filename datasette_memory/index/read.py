@@ -118,6 +118,12 @@ def card(connection, id: int) -> dict[str, object]:
     return found
 
 
+def existing(connection, ids: Iterable[int]) -> list[int]:
+    """Those of `ids` that are cards, in their order."""
+    sql = "select 1 from cards where id = ?"
+    return [id for id in ids if connection.execute(sql, [id]).fetchone()]
+
+
 def titles(connection, ids: Iterable[int]) -> list[str]:
     """`ref  source/path  title` of each card, to choose from."""
     rows = []

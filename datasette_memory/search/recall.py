@@ -5,7 +5,6 @@ are taken until their cards are `BUDGET` in all, and of those the ones that hold
 rare are read.
 """
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,9 +18,12 @@ CANDIDATES = 150
 #: With so few terms FTS5's own bm25() chooses well, and costs little.
 FEW = 4
 
+#: So many cards are read for a query of so few terms.
+FEW_CANDIDATES = 50
+
 # To know how common a term is, so many of its cards are counted; the rest follows from how far
 # apart they stand.
-_PROBE = 1_000
+_PROBE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +83,24 @@ class Recall:
                 budget -= reaches[number].cards
         if len(chosen) <= FEW:
             match = " OR ".join(reaches[number].match for number in chosen)
-            return self._fetch(self._ranked, match, CANDIDATES) if match else []
+            count = FEW_CANDIDATES if len(reaches) <= FEW else CANDIDATES
+            return self._fetch(self._ranked, match, count) if match else []
         found: dict[int, float] = {}
         for number in chosen:
             ids = reaches[number].ids
             if ids is None or self._parameters:
                 ids = self._fetch(self._ids, reaches[number].match, BUDGET)
             value = worth[number]
-            for id in ids:
-                found[id] = found.get(id, 0.0) + value
-        return heapq.nsmallest(CANDIDATES, found, key=lambda id: (-found[id], id))
+            if found:
+                for id in ids:
+                    found[id] = found.get(id, 0.0) + value
+            else:
+                found = dict.fromkeys(ids, value)
+        if not found:
+            return []
+        least = sorted(found.values(), reverse=True)[:CANDIDATES][-1]
+        best = sorted((-value, id) for id, value in found.items() if value >= least)
+        return [id for _, id in best[:CANDIDATES]]
 
     def _fetch(self, statement: str, match: str, count: int) -> list[int]:
         rows = self._connection.execute(statement, [match, *self._parameters, count])

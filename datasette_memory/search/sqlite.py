@@ -156,10 +156,12 @@ class SQLiteSearcher:
         for number, (id, superseded_by, *texts, body, characters) in enumerate(rows):
             if number >= CANDIDATES // 10 and time.monotonic() > until:
                 return _in_order(found), True
-            counts = [float(sum(each)) for each in zip(*map(counter.count, filter(None, texts)))]
-            inside = counter.count(body)
-            more = max(1.0, characters / READ)
-            counts = [a + b * more for a, b in zip(counts or [0.0] * len(terms), inside)]
+            if characters > READ:
+                more = characters / READ
+                pairs = zip(counter.count(*texts), counter.count(body))
+                counts = [outside + inside * more for outside, inside in pairs]
+            else:
+                counts = counter.count(*texts, body)
             held = sum(map(bool, counts))
             if held:
                 found.append(

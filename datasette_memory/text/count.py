@@ -53,9 +53,10 @@ class TermCounter:
         wanted |= {key for keys, *_ in self._phrases for key in keys}
         self._starts = tuple({key[: max(1, len(key) - MOST_CHANGED)] for key in wanted})
 
-    def count(self, text: str) -> list[int]:
-        """How often each term stands in `text`."""
-        normal = normalise(text)
+    def count(self, *texts: str) -> list[int]:
+        """How often each term stands in all of `texts`; a phrase is within one of them."""
+        # No pair of characters and no word goes on across a line.
+        normal = normalise("\n".join(texts))
         counts = [0] * self._size
         for number, characters, pattern in self._characters:
             if pattern is None:
@@ -63,10 +64,10 @@ class TermCounter:
             else:
                 counts[number] = len(pattern.findall(normal))
         if self._starts:
-            self._count_words(normal, counts)
+            self._count_words(normal, texts, counts)
         return counts
 
-    def _count_words(self, normal: str, counts: list[int]) -> None:
+    def _count_words(self, normal: str, texts: Iterable[str], counts: list[int]) -> None:
         keys: dict[str, str] = {}
         found: Counter[str] = Counter()
         for word, count in self._possible_words(normal).items():
@@ -78,11 +79,12 @@ class TermCounter:
             for beginning, number in self._beginnings:
                 if key.startswith(beginning):
                     counts[number] += count
-        words = None
         for phrase, prefix, number in self._phrases:
             if all(key in found for key in phrase[: len(phrase) - prefix]):
-                words = word_tokens(normal) if words is None else words
-                counts[number] += _phrase_count([keys.get(word) for word in words], phrase, prefix)
+                for text in texts:
+                    words = word_tokens(normalise(text))
+                    places = [keys.get(word) for word in words]
+                    counts[number] += _phrase_count(places, phrase, prefix)
 
     def _possible_words(self, normal: str) -> dict[str, int]:
         """How often those tokens stand in a text that begin as a term does, or may once their

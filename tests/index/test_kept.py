@@ -1,4 +1,4 @@
-"""An index that stays open between changes."""
+"""An index that stays open between changes, and between readers."""
 
 import contextlib
 import os
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from datasette_memory.index.kept import KeptOpen
+from datasette_memory.errors import MemoryFault
+from datasette_memory.index.kept import KeptOpen, KeptReaders
 from datasette_memory.memory import Memory
 
 BODY = "一张卡片的正文，写得足够长，才不会被拒绝。"
@@ -158,3 +159,82 @@ def test_threads_take_turns(tmp_path):
     assert errors == [] and not any(thread.is_alive() for thread in threads)
     assert sorted(refs) == [f"N_{number:04}" for number in range(1, 31)]
     assert memory.count() == 30
+
+
+# Readers
+
+
+@pytest.fixture
+def index(tmp_path) -> Path:
+    memory = Memory(str(tmp_path / "home"))
+    memory.capture("第一张", BODY, by={})
+    return memory.db
+
+
+def titles(connection) -> list[str]:
+    return [title for (title,) in connection.execute("select title from cards order by id")]
+
+
+def test_a_reader_takes_over_the_connection_of_the_one_before(index):
+    readers = KeptReaders()
+    with readers.connection(index) as first:
+        first.execute("begin")
+        assert titles(first) == ["第一张"]
+        with readers.connection(index) as second:
+            assert second is not first
+    # Whoever writes meanwhile is seen by the next: nothing was left open.
+    assert not first.in_transaction
+    Memory(str(index.parent)).capture("第二张", f"{BODY}另一张。", by={})
+    with readers.connection(index) as third:
+        assert third in (first, second)
+        assert titles(third) == ["第一张", "第二张"]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            third.execute("delete from links")
+
+
+def test_readers_follow_to_a_file_that_took_the_place(index, tmp_path):
+    readers = KeptReaders()
+    with readers.connection(index) as first:
+        titles(first)
+    other = Memory(str(tmp_path / "other"))
+    other.capture("另一个记忆", BODY, by={})
+    with contextlib.closing(sqlite3.connect(other.db)) as connection:
+        connection.execute("vacuum into ?", [str(tmp_path / "new.db")])
+    for path in index.parent.glob("memory.db-*"):
+        path.unlink()
+    os.replace(tmp_path / "new.db", index)
+    with readers.connection(index) as second:
+        assert titles(second) == ["另一个记忆"]
+    index.unlink()
+    with pytest.raises(MemoryFault), readers.connection(index):
+        pass
+
+
+def test_a_reader_that_failed_leaves_nothing_to_the_next(index):
+    readers = KeptReaders()
+    with pytest.raises(ZeroDivisionError), readers.connection(index) as first:
+        1 / 0  # noqa: B018
+    with readers.connection(index) as second:
+        assert second is not first
+    with pytest.raises(sqlite3.ProgrammingError):
+        first.execute("select 1")
+
+
+def test_many_threads_read_at_once(index):
+    readers = KeptReaders()
+    found, faults = [], []
+
+    def read() -> None:
+        try:
+            for _ in range(50):
+                with readers.connection(index) as connection:
+                    found.append(titles(connection))
+        except Exception as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults and found == [["第一张"]] * 400

@@ -65,3 +65,4 @@ def test_filters_hold_for_what_is_read(make_searcher):
     for query in ("alpha beta gamma delta epsilon", "what about alpha", "alpha"):
         result = searcher.search(query, filters=Filters(source="other"))
         assert [hit.source for hit in result.hits] == ["other"]
+        assert searcher.search(query, filters=Filters(project="none")).hits == ()
