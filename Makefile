@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?= 8765
 PYTEST_ARGS ?= -n 2
+BENCH ?= speed
 
 # .venv serves everything; .venv-1.0 runs the same tests on the next Datasette.
 # 0.65 has neither tokens nor permissions in its configuration; these two plugins add them.
@@ -80,8 +81,8 @@ docs: .venv/.installed ## Bring the generated parts of the documentation up to d
 	.venv/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]'
 	@touch $@
 
-bench: .venv/.bench ## Measure speed and size (ARGS=...)
-	.venv/bin/python -m bench.speed $(ARGS)
+bench: .venv/.bench ## Measure speed and size (BENCH=keywords: how keywords are answered; ARGS=...)
+	.venv/bin/python -m bench.$(BENCH) $(ARGS)
 
 clean: ## Remove what was built and installed here, and the demo
 	rm -rf .venv .venv-1.0 .npm demo build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from .errors import MemoryFault
 from .home import Home
 
 if TYPE_CHECKING:
+    from .govern import bench
     from .govern.backup import Report
     from .govern.doctor import Check
     from .govern.manifest import Manifest
     from .govern.repair import Repaired
     from .govern.verify import Verification
+    from .index.connection import sqlite3
 
 Progress = Callable[[int, int], None]
 
@@ -97,6 +100,36 @@ class Keeping:
         from .govern.backup import restore
 
         return restore(Path(archive), self.home, force=force)
+
+    def bench(self) -> bench.Report:
+        """Ask the index the queries of `bench_queries.json`; nothing of it reaches the ledger."""
+        from .govern import bench
+
+        queries = bench.load(self.home.home / bench.FILE_NAME)
+        with self._reading() as connection:
+            return bench.run(connection, queries)
+
+    def draft_bench(self) -> tuple[Path, int]:
+        """Write a first `bench_queries.json` from the cards, to be edited: its path, and how many
+        queries it has. Raises MemoryFault when there is one already, or nothing to make it of."""
+        from .govern import bench
+        from .govern.drafts import draft
+
+        path = self.home.home / bench.FILE_NAME
+        bench.refuse_existing(path)
+        with self._reading() as connection:
+            queries = draft(connection)
+        if not queries:
+            raise MemoryFault(
+                "the index holds no card that a query could be made of",
+                "write some, or import a folder with `memory-import FOLDER`",
+            )
+        bench.write(path, queries)
+        return path, len(queries)
+
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """See `Memory`."""
+        raise NotImplementedError
 
     def _sources(self, rebuild: bool) -> list:
         """See `Memory`."""

@@ -1,4 +1,4 @@
-"""The commands that look after a memory: verify, doctor, backup, restore."""
+"""The commands that look after a memory: verify, doctor, bench, backup, restore."""
 
 import sys
 
@@ -7,7 +7,7 @@ import click
 from .guard import NO_RESULT
 from .import_command import run_sync
 from .options import HELP, Settings, common_options
-from .output import Style, one_line, write, write_error, write_json
+from .output import Style, one_line, safe, write, write_error, write_json
 from .present import size
 
 
@@ -100,6 +100,62 @@ def doctor_command(context):
         context.exit(NO_RESULT)
 
 
+@click.command("bench", short_help="Measure how well searches are answered.", context_settings=HELP)
+@click.option("--init", is_flag=True, help="Draft the queries from the cards, to be edited.")
+@click.option("--save", metavar="FILE", help="Keep the figures in FILE.")
+@click.option("--baseline", metavar="FILE", help="Compare with the figures kept in FILE.")
+@common_options
+@click.pass_context
+def bench_command(context, init, save, baseline):
+    """Ask the queries of bench_queries.json, in the home, and judge what is found.
+
+    The file says which cards answer each query, by source and path. The table shows by group how
+    often the first hit is one of them, how much of the first five hits could be and is (P@5), how
+    much of them is noise, and the tiers reached; then come the queries that fail. Nothing of it is
+    recorded in the ledger.
+
+    \b
+    Examples:
+      memory bench --init
+      memory bench
+      memory bench --save before.json
+      memory bench --baseline before.json
+
+    Exit codes: 0 done, 1 a figure is worse than in the baseline.
+    """
+    settings: Settings = context.obj
+    memory = settings.memory()
+    if init:
+        if save or baseline:
+            raise click.UsageError("--init only drafts the queries", context)
+        path, count = memory.draft_bench()
+        if settings.json:
+            write_json({"path": str(path), "queries": count})
+        else:
+            queries = "1 query" if count == 1 else f"{count} queries"
+            write(one_line(f"{path}: {queries}"))
+            write("Edit it: take out what nobody asks, put in what you do, and judge each answer.")
+        return
+    from datasette_memory.govern.bench import load_report, save_report
+
+    earlier = load_report(baseline) if baseline else None
+    report = memory.bench()
+    if earlier:
+        report.compare(earlier)
+    if save:
+        save_report(save, report)
+    if settings.json:
+        write_json(report.to_dict())
+    else:
+        write("\n".join(safe(line) for line in report.lines()))
+        for note in report.notes:
+            write_error(one_line(f"note: {note}"))
+        for fall in report.falls:
+            write_error(one_line(f"worse: {fall}"))
+    if report.falls:
+        context.exit(NO_RESULT)
+
+
 @click.command("backup", short_help="Copy everything, and check the copy.", context_settings=HELP)
 @click.argument("destination", metavar="FOLDER|FILE.tar.gz")
 @common_options
@@ -153,4 +209,4 @@ def _tell(settings: Settings, report) -> None:
         write_error(one_line(f"note: {note}"))
 
 
-COMMANDS = (verify_command, doctor_command, backup_command, restore_command)
+COMMANDS = (verify_command, doctor_command, bench_command, backup_command, restore_command)

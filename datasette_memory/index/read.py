@@ -1,10 +1,14 @@
-"""Reading cards and figures from the index: the SQL behind `show` and `stats`."""
+"""Reading cards and figures from the index: the SQL behind `show`, `stats` and `bench`."""
 
+import json
 import os
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+from .schema import FTS_COLUMNS
 
 _COLUMNS = (
     "id, ref, title, kind, project, updated, created, superseded_by, summary, tags, keywords, "
@@ -127,6 +131,35 @@ def titles(connection, ids: Iterable[int]) -> list[str]:
         sql = "select ref, source || '/' || path, title from cards where id = ?"
         rows.append("  ".join(connection.execute(sql, [id]).fetchone()))
     return rows
+
+
+def is_replaced(connection, source: str, path: str) -> bool | None:
+    """Whether another card replaced the one at this place; None when there is no such card."""
+    sql = "select superseded_by is not null from cards where source = ? and path = ?"
+    row = connection.execute(sql, [storable(source), storable(path)]).fetchone()
+    return bool(row[0]) if row else None
+
+
+class Searched(NamedTuple):
+    """What a search looks at in a card; `rest` is all but the title."""
+
+    source: str
+    path: str
+    title: str
+    tags: list[str]
+    rest: str
+
+
+def searched(connection) -> Iterator[Searched]:
+    """What a search looks at in every card that no other replaced, in the order of their places."""
+    title, *others = (sql.format(row="") for sql in FTS_COLUMNS.values())
+    rest = " || char(10) || ".join(others)
+    sql = (
+        f"select source, path, {title}, tags, {rest} from cards where superseded_by is null "
+        "order by source, path"
+    )
+    for source, path, title, tags, rest in connection.execute(sql):
+        yield Searched(source, path, title, json.loads(tags), rest)
 
 
 def has_secret(connection) -> bool:
