@@ -12,9 +12,11 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from ..index.connection import sqlite3
+from ..index.links import TITLE, hashed_name
 from ..index.schema import FTS_COLUMNS
 from ..text.count import TermCounter
-from ..text.importance import are_keywords, weights
+from ..text.importance import are_keywords, are_plain, weights
+from ..text.literal import folded, holds, pieces
 from ..text.matches import find
 from ..text.query import MAX_CHARACTERS, MAX_TERMS, Term, expression, parse
 from ..text.snippet import Snippet, cut, snippet
@@ -49,6 +51,23 @@ select cards.id, cards.superseded_by, {FTS_COLUMNS["title"].format(row="cards.")
     substr(cards.body, 1, {READ}), length(cards.body)
 from json_each(?) as wanted join cards on cards.id = wanted.value order by wanted.key
 """
+
+#: So many cards are looked at for the keywords as they were typed, and so much of each.
+LOOKED_AT, LOOKED_INTO = 20, 100_000
+
+_WHOLE = f"""
+select cards.id, {FTS_COLUMNS["title"].format(row="cards.")} || char(10) ||
+    {FTS_COLUMNS["keywords"].format(row="cards.")} || char(10) ||
+    {FTS_COLUMNS["summary"].format(row="cards.")} || char(10) ||
+    substr(cards.body, 1, {LOOKED_INTO})
+from cards where id in (select value from json_each(?))
+"""
+
+# Titles and aliases, as `index.links` ranks them.
+_NAMED = (
+    f"select card_id from names where key = ? and rank >= {TITLE} "
+    "and card_id in (select value from json_each(?))"
+)
 
 _CARD = """
 select ref, path, title, kind, source, summary, body, created, ttl, valid_until
@@ -86,9 +105,9 @@ class SQLiteSearcher:
         where = filters.sql()
         found, left_out, cut_short = [], 0, False
         if are_keywords(terms):
-            found, left_out = self._exact(terms, where, limit, superseded)
+            found, left_out = self._exact(query, terms, where, limit, superseded)
         if terms and not found:
-            scored, cut_short = self._scored(terms, where, limit)
+            scored, cut_short = self._scored(query, terms, where, limit)
             found, left_out = _shown(scored, limit, superseded)
         hits = tuple(self._hit(row, terms) for row in found)
         notice = _notice(query, terms, hits, left_out, cut_short)
@@ -98,31 +117,49 @@ class SQLiteSearcher:
         return SearchResult(query, first([hit.matched for hit in hits]), hits, notice)
 
     def _exact(
-        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int, superseded: bool
-    ) -> tuple[list[Ranked], int]:
+        self, query: str, terms: tuple[Term, ...], where: tuple[str, list], limit: int,
+        superseded: bool,
+    ) -> tuple[list[Ranked], int]:  # fmt: skip
         """The cards that hold every keyword, or else every keyword as a prefix; and how many
-        superseded ones would be among them."""
+        superseded ones would be among them. Where some hold them as they were typed, those."""
         conditions, parameters = where
         statement = _EXACT.format(conditions=conditions)
         doubled = [term for term, weight in zip(terms, weights(terms)) if weight > 1]
-        shown, left_out = [], 0
+        typed, plain = pieces(query), are_plain(terms)
         for tier in ("all", "all-prefix"):
             # A term that weighs twice is asked twice.
             match = expression((*terms, *doubled), tier)
-            wanted = limit
+            wanted = max(limit, LOOKED_AT)
             while True:
                 rows = self.connection.execute(statement, [match, *parameters, wanted]).fetchall()
-                found = [Ranked(id, value, tier, 1.0, by) for id, value, by in rows]
-                shown, left_out = _shown(found, limit, superseded)
+                literal = self._holding([id for id, *_ in rows], typed)
+                found = [
+                    Ranked(id, value, tier, 1.0, by)
+                    for id, value, by in rows
+                    if id in literal or not literal and plain
+                ]
+                shown, left_out = _shown(self._named_first(query, found), limit, superseded)
                 if len(shown) == limit or len(rows) < wanted:
                     break
-                wanted *= 2
-            if shown:
-                break
-        return shown, left_out
+                wanted *= 4
+            if found:
+                return shown, left_out
+        return [], 0
+
+    def _holding(self, ids: list[int], typed: tuple[tuple[str, ...], ...]) -> set[int]:
+        """Those of the cards that hold the query as it was typed."""
+        rows = self.connection.execute(_WHOLE, [json.dumps(ids)])
+        return {id for id, text in rows if holds(folded(text), typed)}
+
+    def _named_first(self, query: str, found: list[Ranked]) -> list[Ranked]:
+        """The list with the cards first that have the query as their title or alias."""
+        key = hashed_name(query)
+        rows = self.connection.execute(_NAMED, [key, json.dumps([one.id for one in found])])
+        named = {id for (id,) in rows}
+        return sorted(found, key=lambda one: one.id not in named)
 
     def _scored(
-        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int
+        self, query: str, terms: tuple[Term, ...], where: tuple[str, list], limit: int
     ) -> tuple[list[Ranked], bool]:
         """The cards that answer best, by score; then, if they are few, those that hold terms only
         as prefixes. And whether time ran out."""
@@ -138,7 +175,7 @@ class SQLiteSearcher:
                 known = {one.id for one in found}
                 more, cut_short = self._read(recall, terms, longer)
                 found += [one for one in more if one.id not in known]
-        return found, cut_short
+        return self._named_first(query, found), cut_short
 
     def _read(
         self, recall: Recall, terms: tuple[Term, ...], reaches: Sequence[Reach]

@@ -56,7 +56,7 @@ class TermCounter:
     def count(self, *texts: str) -> list[int]:
         """How often each term stands in all of `texts`; a phrase is within one of them."""
         # No pair of characters and no word goes on across a line.
-        normal = normalise("\n".join(texts))
+        normal = normalise("\n".join(texts)).replace("\0", " ")
         counts = [0] * self._size
         for number, characters, pattern in self._characters:
             if pattern is None:

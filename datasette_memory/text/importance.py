@@ -45,9 +45,16 @@ def weights(terms: tuple[Term, ...]) -> tuple[float, ...]:
 def are_keywords(terms: tuple[Term, ...]) -> bool:
     """Whether the terms are names of something, not a question about it: cards that hold them all
     are then the answer, and others are noise."""
-    if not 0 < len(terms) <= KEYWORDS or min(weights(terms)) < 1:
+    words = sum(not CJK_RUN.match(term.phrases[0][0]) for term in terms)
+    if not 0 < len(terms) <= KEYWORDS or words > KEYWORD_WORDS:
         return False
-    return sum(not CJK_RUN.match(term.phrases[0][0]) for term in terms) <= KEYWORD_WORDS
+    return min(weights(terms)) >= _PARTICLE
+
+
+def are_plain(terms: tuple[Term, ...]) -> bool:
+    """Whether no term is grammar, in whole or in part. A particle may stand in a name (`到期`), but
+    where it does, a card has to hold the keywords as they were typed."""
+    return min(weights(terms), default=0) >= 1
 
 
 def _word_weight(term: Term) -> float:

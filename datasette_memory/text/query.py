@@ -25,6 +25,9 @@ MAX_TERMS = 64
 # Words held together by these are one term, an adjacent phrase: `ecs-prod`, `v1.2`, `C:\bin`.
 _JOINED = re.compile(rf"{WORD.pattern}(?:(?:[-._/\\'’]|:[/\\])+{WORD.pattern})*|{CJK_RUN.pattern}")
 
+# How a version begins.
+_NUMBER = re.compile(r"[0-9]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -57,7 +60,8 @@ def parse(query: str) -> tuple[Term, ...]:
 
     A run of Chinese gives its overlapping pairs, each a term; a single character is asked as a
     prefix. Words joined by `-`, `.`, `_`, `/`, `\\`, `:/` or an apostrophe give one phrase. A
-    camelCase word may also be met as its parts: `userById` finds `getUserById`.
+    camelCase word may also be met as its parts: `userById` finds `getUserById`. A number of several
+    parts may stand behind a `v`: `2.3.1` finds `v2.3.1`.
     """
     terms: dict[Term, None] = {}
     # normalise() may leave punctuation as it is, and that may join words here.
@@ -79,6 +83,9 @@ def _terms(piece: str) -> list[Term]:
     phrases = [tuple(word.casefold() for word in words)]
     if len(words) == 1 and (parts := camel_parts(words[0])):
         phrases.append(tuple(part.casefold() for _, part in parts))
+    if len(words) > 1 and _NUMBER.fullmatch(phrases[0][0]):
+        # 2.3.1 is what v2.3.1 says too; who asks for v2.3.1 means no section of a text.
+        phrases.append((f"v{phrases[0][0]}", *phrases[0][1:]))
     return [Term(tuple(phrases), extensible=any(_is_prefix(phrase[-1]) for phrase in phrases))]
 
 

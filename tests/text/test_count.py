@@ -31,6 +31,7 @@ def counts(text: str, query: str, prefix: bool = False) -> list[int]:
         ("ecs 备份 prod", "ecs-prod", [0]),
         ("Café cafe", "café", [2]),
         ("", "备份 ecs", [0, 0]),
+        ("ecs\0prod", "ecs", [1]),
     ],
 )
 def test_counts_by_hand(text, query, expected):

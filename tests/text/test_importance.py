@@ -2,7 +2,7 @@
 
 import pytest
 
-from datasette_memory.text.importance import are_keywords, weights
+from datasette_memory.text.importance import are_keywords, are_plain, weights
 from datasette_memory.text.query import parse
 
 
@@ -41,7 +41,14 @@ def test_keywords(query):
 
 @pytest.mark.parametrize(
     "query",
-    ["", "怎么备份", "备份的规则", "where backup", "one two three four", "数据库备份脚本覆盖"],
+    ["", "怎么备份", "where backup", "one two three four", "数据库备份脚本覆盖", "です"],
 )
 def test_questions(query):
     assert not are_keywords(parse(query))
+
+
+def test_keywords_with_a_particle_in_them():
+    for query in ("证书 到期", "备份的规则", "東で"):
+        assert are_keywords(parse(query)) and not are_plain(parse(query))
+    assert are_plain(parse("证书 备份"))
+    assert not are_plain(())
