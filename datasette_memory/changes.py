@@ -342,7 +342,10 @@ class Changes:
         number = self._version(card, parse_card(data, str(card["path"]))) + 1
         from .vault.revise import updated_text
 
-        text = updated_text(old_text, {"version": number, "updated": _now(), "id": card["ref"]})
+        then = {"version": number, "updated": _now(), "id": card["ref"]}
+        if created := parse_card(data, str(card["path"])).created:
+            then["created"] = created
+        text = updated_text(old_text, then)
         return self._replace(card, data, text, number, "updated", {"restores": version})
 
     def versions(self, card: Mapping[str, object]) -> list[dict[str, object]]:

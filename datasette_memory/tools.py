@@ -30,6 +30,9 @@ Admit = Callable[[Context, tuple[str, ...]], Awaitable["Memory"]]
 #: Who calls: `{surface, agent, session}`, as the ledger keeps it.
 By = Mapping[str, str | None]
 
+#: The sentence that tells of a fault has so many characters at the most.
+MAX_FAILURE = 4_000
+
 _log = logging.getLogger(__name__)
 
 
@@ -120,6 +123,7 @@ def _served(tool: Tool, admit: Admit) -> Callable[..., Awaitable[CallToolResult]
 
 def failure(text: str) -> CallToolResult:
     """A call that did not do what it was asked for, and what to do next."""
+    text = answers.shortened(text, MAX_FAILURE)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
@@ -153,7 +157,9 @@ def what_next(fault: MemoryFault, names: Mapping[str, str] = _NAMES) -> str:
     hint = _COMMAND.sub(lambda found: names.get(found[1], found[0]), fault.hint)
     if isinstance(fault, NotFound) and not hint:
         hint = f"{names['search']} finds the cards that are there"
-    return f"{said}; {hint.rstrip('.')}." if hint else f"{said}."
+    if not hint:
+        return f"{said}."
+    return f"{said}; {hint}" if hint.endswith("...") else f"{said}; {hint.rstrip('.')}."
 
 
 # Arguments. Models send null for what they leave out, numbers as text, and lists with commas.

@@ -61,8 +61,9 @@ def command(
     db: Path, *, port: int, host: str, open_browser: bool, metadata: Path, root: bool = False
 ) -> list[str]:
     """The command line that serves `db` with that configuration."""
-    # Datasette reads its configuration in the encoding of the locale, unless Python says UTF-8.
-    argv = [sys.executable, "-X", "utf8", "-m", "datasette", "serve"]
+    # Datasette reads its configuration in the encoding of the locale, unless Python says UTF-8. And
+    # -m would import what happens to lie in the current folder, unless -P says no.
+    argv = [sys.executable, "-P", "-X", "utf8", "-m", "datasette", "serve"]
     # SQLite needs files beside a database in WAL mode. Where there can be none, nobody writes.
     if not os.access(db.absolute().parent, os.W_OK):
         argv.append("--immutable")

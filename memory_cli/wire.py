@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 
 _PARSE_ERROR = -32700, "Parse error: a message is one line of JSON"
 _INVALID_REQUEST = -32600, "Invalid request: one JSON-RPC 2.0 message a line, no batches"
+# What the SDK takes for JSON and is none, and ids that no answer can have; also within arguments.
+_ODD = re.compile(rb'NaN|Infinity|"id"\s*:\s*(?:[^"\s0-9-]|-?[0-9]+[.eE])')
 #: How long answers are waited for when there is nothing more to read, in seconds.
 _PATIENCE = 0.5
 #: A request that is answered when its subscription ends.
@@ -72,6 +75,11 @@ class Wire:
             fault = _PARSE_ERROR
             value = None
             try:
+                if _ODD.search(line):
+                    value = json.loads(line, parse_constant=_no_number)
+                    fault = _INVALID_REQUEST
+                    if not _has_plain_id(value):
+                        raise ValueError("no id that can be answered")
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
                 try:
@@ -83,6 +91,9 @@ class Wire:
                 except (ValueError, RecursionError):
                     self._refuse(fault, value)
                     continue
+            except (ValueError, RecursionError):
+                self._refuse(fault, value)
+                continue
             if isinstance(message, JSONRPCRequest) and message.method != _NEVER_ANSWERED:
                 self._open.add(message.id)
             yield line
@@ -145,3 +156,13 @@ class _Whole(io.RawIOBase):
         if newline:
             self._passed_on(lines + newline)
         return len(data)
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _has_plain_id(value: object) -> bool:
+    """Whether a message has an id that can be answered, or none."""
+    id = value.get("id", "") if isinstance(value, dict) else ""
+    return isinstance(id, (str, int)) and not isinstance(id, bool)

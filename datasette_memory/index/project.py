@@ -139,7 +139,7 @@ def _without_secrets(connection, events: list) -> Iterable:
     refs |= {event.ref for event, _ in events if (event.source, event.path) in paths}
     refs.discard(None)
     return [
-        (replace(event, ref=None, path=None, data={}), position)
+        (replace(event, ref=None, path=None, data={}, by=dict.fromkeys(event.by)), position)
         if event.ref in refs or (event.source, event.path) in paths
         else (event, position)
         for event, position in events

@@ -12,8 +12,7 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 # A date without a time lasts to its end. One that cannot be read is no bound.
 _HELD = (
-    "julianday(cards.created) <= julianday(?) "
-    "and coalesce(julianday(cards.valid_from) <= julianday(?), 1) "
+    "julianday(coalesce(cards.valid_from, cards.created)) <= julianday(?) "
     "and coalesce(julianday(cards.valid_until, iif(length(cards.valid_until) <= 10, '+1 day', "
     "'+0 days')) > julianday(?), 1)"
 )
@@ -23,7 +22,8 @@ _HELD = (
 class Filters:
     """What a hit has to be. `tags` must all be there; `since` is ISO 8601 or an age like `30d`.
 
-    `as_of` is a moment, ISO 8601 with offset: the card was there and held at that time.
+    `as_of` is a moment, ISO 8601 with offset: the fact held at that time, as far as its card says
+    so, or else the card was there.
     """
 
     kind: str | None = None
@@ -52,7 +52,7 @@ class Filters:
             parameters.append(parse_since(self.since))
         if self.as_of:
             conditions.append(_HELD)
-            parameters += [self.as_of] * 3
+            parameters += [self.as_of] * 2
         return " and ".join(conditions) or "1", parameters
 
 

@@ -384,9 +384,10 @@ def _sensitivity(value: Any, faults: list[str]) -> str:
     if known in SENSITIVITIES:
         return known
     # Whoever wrote an unknown word wanted to say something: rather hide than show.
+    level = "secret" if "secret" in known or "密" in known else "private"
     known_words = ", ".join(SENSITIVITIES)
-    faults.append(f"sensitivity {_show(word)} is none of {known_words}: private is used")
-    return "private"
+    faults.append(f"sensitivity {_show(word)} is none of {known_words}: {level} is used")
+    return level
 
 
 _WRITTEN_SENSITIVITY = re.compile(
