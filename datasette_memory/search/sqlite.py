@@ -24,7 +24,8 @@ from .recall import CANDIDATES, Reach, Recall, worth_of
 from .scoring import score
 from .searcher import DEFAULT_LIMIT, clamp
 from .sizes import lengths, totals
-from .tiers import first, tier_of
+from .tiers import VECTOR, first, tier_of
+from .vectors import blend, nearness
 
 #: What bm25() multiplies a word by in each column of the full-text index, for keywords: a title
 #: tells what a card is about. For questions all columns count the same.
@@ -84,14 +85,20 @@ class SQLiteSearcher:
         limit = clamp(limit)
         terms = parse(query)
         where = filters.sql()
-        found, left_out, cut_short = [], 0, False
+        found, left_out, cut_short, said = [], 0, False, None
         if are_keywords(terms):
             found, left_out = self._exact(terms, where, limit, superseded)
         if terms and not found:
             scored, cut_short = self._scored(terms, where, limit)
+            near = nearness(self.connection, query, where, [one.id for one in scored])
+            if near.values:
+                scored = self._blended(scored, near.values, terms)
+            said = near.notice
             found, left_out = _shown(scored, limit, superseded)
         hits = tuple(self._hit(row, terms) for row in found)
         notice = _notice(query, terms, hits, left_out, cut_short)
+        if said:
+            notice = f"{notice} {said}" if notice else said
         if filters.as_of:
             then = f"The cards that held at {filters.as_of}, ranked by their present text."
             notice = f"{then} {notice}" if notice else then
@@ -174,6 +181,32 @@ class SQLiteSearcher:
                     )
                 )
         return _in_order(found), False
+
+    def _blended(
+        self, scored: list[Ranked], near: dict[int, float], terms: tuple[Term, ...]
+    ) -> list[Ranked]:
+        """The cards by words and vectors together, best first."""
+        best, coverage = (scored[0].score, scored[0].coverage) if scored else (0.0, 0.0)
+        known = {one.id for one in scored}
+        found = scored + self._near_alone([id for id in near if id not in known], terms)
+        return _in_order(
+            [
+                one._replace(score=blend(one.score, best, coverage, near.get(one.id, 0.0)))
+                for one in found
+            ]
+        )
+
+    def _near_alone(self, ids: list[int], terms: tuple[Term, ...]) -> list[Ranked]:
+        """The cards that only their vectors have found, with what they hold of the terms."""
+        counter = TermCounter(terms, [])
+        found = []
+        for id, superseded_by, *texts, _ in self.connection.execute(_TEXTS, [json.dumps(ids)]):
+            counted = map(counter.count, filter(None, texts))
+            counts = [float(sum(each)) for each in zip(*counted)] or [0.0] * len(terms)
+            held = sum(map(bool, counts))
+            tier = tier_of(counts, [False] * len(terms)) if held else VECTOR
+            found.append(Ranked(id, 0.0, tier, held / len(terms), superseded_by))
+        return found
 
     def _hit(self, ranked: Ranked, terms: tuple[Term, ...]) -> Hit:
         row = self.connection.execute(_CARD, [ranked.id]).fetchone()
@@ -264,6 +297,11 @@ def _notice(
                 f"Low confidence in {len(loose)} of {len(hits)} hits: they hold only {share} of "
                 "the terms."
             )
+    if by_vector := sum(hit.matched == VECTOR for hit in hits):
+        sentences.append(
+            f"Low confidence in {by_vector} of {len(hits)} hits: they hold no term of the query, "
+            "and are near it by their vectors alone."
+        )
     if left_out:
         cards = "1 superseded card is" if left_out == 1 else f"{left_out} superseded cards are"
         sentences.append(f"{cards} left out.")

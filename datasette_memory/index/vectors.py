@@ -1,0 +1,111 @@
+"""The vectors of the cards, in `cards.embedding`: 16-bit floats, NULL for a card that has none yet.
+
+Whoever writes the row of a card sets its vector to NULL, so a vector is never that of an earlier
+text. `meta` has `vector_model`, whose vectors they are, and `vector_state`, another word each time
+vectors were added.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .connection import transaction
+from .embedder import Embedder, embed, installed, load
+from .schema import get_meta, set_meta
+
+if TYPE_CHECKING:
+    import numpy
+
+#: So many characters of a body count. Passages of long cards, each with a vector of its own, were
+#: measured to find no more; see `bench/README.md`.
+READ = 4_000
+
+#: So many cards are one transaction.
+BATCH = 64
+
+MODEL, STATE = "vector_model", "vector_state"
+
+_WANTING = f"""
+select id, title, iif(summary_from_body, '', summary), substr(body, 1, {READ})
+from cards where embedding is null and id > ? order by id limit {BATCH}
+"""
+
+# What was changed meanwhile waits for the next time.
+_KEEP = f"""
+update cards set embedding = ?1 where id = ?2 and title = ?3
+and iif(summary_from_body, '', summary) = ?4 and substr(body, 1, {READ}) = ?5
+"""
+
+
+def fill(
+    connection,
+    embedder: Embedder | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str | None:
+    """Give a vector to each card that has none, and to all when the model is another than before.
+
+    Without an `embedder` it is the installed one, and without that nothing happens. `progress` is
+    called with cards done and to do. Gives a sentence on what was done or what went wrong, or
+    None. An interrupted run goes on from there.
+    """
+    name = embedder.name if embedder else installed()
+    if name is None:
+        return None
+    if get_meta(connection, MODEL) == name:
+        wanting = connection.execute("select count(*) from cards where embedding is null")
+        count = wanting.fetchone()[0]
+    else:
+        count = connection.execute("select count(*) from cards").fetchone()[0]
+    if not count:
+        return None
+    try:
+        embedder = embedder or load()
+        made = _fill(connection, embedder, count, progress)
+    except (ImportError, OSError, ValueError, MemoryError) as error:
+        return f"no vectors were made: {error}"
+    return f"{made} card{'' if made == 1 else 's'} got a vector from {name}"
+
+
+def _fill(connection, embedder: Embedder, count: int, progress) -> int:
+    import numpy
+
+    if get_meta(connection, MODEL) != embedder.name:
+        # First of all, so that a search never takes vectors of one model for those of another.
+        with transaction(connection):
+            connection.execute("update cards set embedding = null where embedding is not null")
+            set_meta(connection, MODEL, embedder.name)
+            set_meta(connection, STATE, secrets.token_hex(8))
+    made = last = 0
+    while rows := connection.execute(_WANTING, [last]).fetchall():
+        last = rows[-1][0]
+        texts = ["\n".join(filter(None, texts)) for _, *texts in rows]
+        blobs = embed(embedder, texts).astype(numpy.float16)
+        with transaction(connection):
+            for row, blob in zip(rows, blobs):
+                made += connection.execute(_KEEP, [blob.tobytes(), *row]).rowcount
+            set_meta(connection, STATE, secrets.token_hex(8))
+        if progress:
+            progress(min(made, count), count)
+    return made
+
+
+def read(connection, dimensions: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The row ids of all cards with a vector, in order, and their vectors, a 16-bit row each."""
+    import numpy
+
+    size = dimensions * 2
+    count = connection.execute("select count(*) from cards").fetchone()[0]
+    ids = numpy.empty(count, dtype=numpy.int64)
+    matrix = numpy.empty((count, dimensions), dtype=numpy.float16)
+    at = 0
+    rows = connection.execute(
+        "select id, embedding from cards where length(embedding) = ? order by id limit ?",
+        [size, count],
+    )
+    for id, blob in rows:
+        ids[at] = id
+        matrix[at] = numpy.frombuffer(blob, dtype=numpy.float16)
+        at += 1
+    return ids[:at], matrix[:at]
