@@ -641,8 +641,8 @@ class Memory(Writing, Keeping):
                     migrate(connection)
                     result = sync(connection, sources, progress, self._on_moved())
                     finish(connection, sources, result)
-                if told := fill(connection, progress=progress):
-                    result.notes.append(told)
+                result.vectors, fault = fill(connection, progress=progress)
+                result.notes += [fault] if fault else []
             return result
 
 

@@ -43,29 +43,25 @@ def fill(
     connection,
     embedder: Embedder | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> str | None:
+) -> tuple[int, str | None]:
     """Give a vector to each card that has none, and to all when the model is another than before.
 
     Without an `embedder` it is the installed one, and without that nothing happens. `progress` is
-    called with cards done and to do. Gives a sentence on what was done or what went wrong, or
-    None. An interrupted run goes on from there.
+    called with cards done and to do. Gives how many vectors were made, and what went wrong, if
+    anything did. What was cut short goes on from there.
     """
     name = embedder.name if embedder else installed()
     if name is None:
-        return None
-    if get_meta(connection, MODEL) == name:
-        wanting = connection.execute("select count(*) from cards where embedding is null")
-        count = wanting.fetchone()[0]
-    else:
-        count = connection.execute("select count(*) from cards").fetchone()[0]
+        return 0, None
+    same = get_meta(connection, MODEL) == name
+    wanting = "select count(*) from cards" + (" where embedding is null" if same else "")
+    count = connection.execute(wanting).fetchone()[0]
     if not count:
-        return None
+        return 0, None
     try:
-        embedder = embedder or load()
-        made = _fill(connection, embedder, count, progress)
+        return _fill(connection, embedder or load(), count, progress), None
     except (ImportError, OSError, ValueError, MemoryError) as error:
-        return f"no vectors were made: {error}"
-    return f"{made} card{'' if made == 1 else 's'} got a vector from {name}"
+        return 0, f"the model {name} fails, and cards are without vectors: {error}"
 
 
 def _fill(connection, embedder: Embedder, count: int, progress) -> int:
@@ -89,6 +85,24 @@ def _fill(connection, embedder: Embedder, count: int, progress) -> int:
         if progress:
             progress(min(made, count), count)
     return made
+
+
+def carry_over(old, new) -> None:
+    """Take the vectors of one index along into another, for the files that are the same."""
+    if not (model := get_meta(old, MODEL)):
+        return
+    rows = old.execute(
+        "select cards.source, cards.path, files.sha256, embedding from cards "
+        "join files on files.card_id = cards.id where embedding is not null"
+    )
+    with transaction(new):
+        new.executemany(
+            "update cards set embedding = ?4 where source = ?1 and path = ?2 and id = "
+            "(select card_id from files where source = ?1 and path = ?2 and sha256 = ?3)",
+            rows,
+        )
+        set_meta(new, MODEL, model)
+        set_meta(new, STATE, secrets.token_hex(8))
 
 
 def read(connection, dimensions: int) -> tuple[numpy.ndarray, numpy.ndarray]:

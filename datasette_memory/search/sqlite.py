@@ -21,7 +21,7 @@ from ..text.snippet import Snippet, cut, snippet
 from .filters import Filters
 from .hits import Hit, SearchResult
 from .recall import CANDIDATES, Reach, Recall, worth_of
-from .scoring import score
+from .scoring import score, share
 from .searcher import DEFAULT_LIMIT, clamp
 from .sizes import lengths, totals
 from .tiers import VECTOR, first, tier_of
@@ -58,13 +58,15 @@ from cards where id = ?
 
 
 class Ranked(NamedTuple):
-    """A card that was found, and how: `coverage` is the share of the terms that it holds."""
+    """A card that was found, and how: `coverage` is the share of the terms that it holds, `share`
+    that of what they are worth."""
 
     id: int
     score: float
     tier: str
     coverage: float
     superseded_by: str | None
+    share: float = 1.0
 
 
 class SQLiteSearcher:
@@ -178,6 +180,7 @@ class SQLiteSearcher:
                         tier_of(counts, prefixes),
                         held / len(terms),
                         superseded_by,
+                        share(counts, worth),
                     )
                 )
         return _in_order(found), False
@@ -186,12 +189,13 @@ class SQLiteSearcher:
         self, scored: list[Ranked], near: dict[int, float], terms: tuple[Term, ...]
     ) -> list[Ranked]:
         """The cards by words and vectors together, best first."""
-        best, coverage = (scored[0].score, scored[0].coverage) if scored else (0.0, 0.0)
+        best = max((one.score for one in scored), default=0.0)
+        part = scored[0].share if scored else 0.0
         known = {one.id for one in scored}
         found = scored + self._near_alone([id for id in near if id not in known], terms)
         return _in_order(
             [
-                one._replace(score=blend(one.score, best, coverage, near.get(one.id, 0.0)))
+                one._replace(score=blend(one.score, best, part, near.get(one.id, 0.0)))
                 for one in found
             ]
         )

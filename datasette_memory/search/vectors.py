@@ -8,10 +8,11 @@ A cosine by itself says little, as each model has its own idea of how near unrel
 a card is as near as it stands out among all: by `DEVIATIONS` standard deviations from the mean it
 is at 1. The score of a hit is then
 
-    0.7 sqrt(coverage of the best hit by words) (score / best score)  +  0.3 nearness
+    0.7 min(1, h / 0.4)^2 (score / best score)  +  0.3 nearness
 
-so that words decide as long as there is a card that holds those of the question, and vectors where
-there is none. Evidence is in `bench/README.md`.
+where h is the share of all that the terms are worth which the best card by words holds: words
+decide as long as a card holds those of the question, and vectors where none does. Evidence is in
+`bench/README.md`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 #: What nearness counts in the score, against words.
 SHARE = 0.3
+
+#: Words count in full when the best card by words holds such a share of what they are worth.
+ENOUGH = 0.4
 
 #: So far from the mean nearness is 1.
 DEVIATIONS = 5
@@ -93,10 +97,10 @@ def nearness(
     return Nearness(_near(connection, ids, matrix, vector, where, known), notice)
 
 
-def blend(words: float, best: float, coverage: float, near: float) -> float:
+def blend(words: float, best: float, share: float, near: float) -> float:
     """The score of a card that has `words` by its words, where the best has `best` and holds the
-    share `coverage` of the terms."""
-    by_words = coverage**0.5 * words / best if best else 0.0
+    share `share` of what the terms are worth."""
+    by_words = min(1.0, share / ENOUGH) ** 2 * words / best if best else 0.0
     return (1 - SHARE) * by_words + SHARE * near
 
 
