@@ -27,6 +27,9 @@ BATCH = 64
 
 MODEL, STATE = "vector_model", "vector_state"
 
+# Else every search would read all cards to count those without.
+_INDEX = "create index if not exists idx_cards_lacking on cards (id) where embedding is null"
+
 _WANTING = f"""
 select id, title, iif(summary_from_body, '', summary), substr(body, 1, {READ})
 from cards where embedding is null and id > ? order by id limit {BATCH}
@@ -54,8 +57,10 @@ def fill(
     if name is None:
         return 0, None
     same = get_meta(connection, MODEL) == name
-    wanting = "select count(*) from cards" + (" where embedding is null" if same else "")
-    count = connection.execute(wanting).fetchone()[0]
+    if same:
+        count = count_lacking(connection)
+    else:
+        count = connection.execute("select count(*) from cards").fetchone()[0]
     if not count:
         return 0, None
     try:
@@ -73,6 +78,7 @@ def _fill(connection, embedder: Embedder, count: int, progress) -> int:
             connection.execute("update cards set embedding = null where embedding is not null")
             set_meta(connection, MODEL, embedder.name)
             set_meta(connection, STATE, secrets.token_hex(8))
+    connection.execute(_INDEX)
     made = last = 0
     while rows := connection.execute(_WANTING, [last]).fetchall():
         last = rows[-1][0]
@@ -85,6 +91,11 @@ def _fill(connection, embedder: Embedder, count: int, progress) -> int:
         if progress:
             progress(min(made, count), count)
     return made
+
+
+def count_lacking(connection) -> int:
+    """How many cards have no vector."""
+    return connection.execute("select count(*) from cards where embedding is null").fetchone()[0]
 
 
 def carry_over(old, new) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..index import embedder
 from ..index.schema import get_meta
-from ..index.vectors import MODEL, STATE, read
+from ..index.vectors import MODEL, STATE, count_lacking, read
 
 if TYPE_CHECKING:
     import numpy
@@ -85,11 +85,11 @@ def nearness(
     try:
         encoder = embedder.load()
         vector = embedder.embed(encoder, [question])[0]
-        ids, matrix, lacking = _kept(connection, encoder.dimensions)
+        ids, matrix = _kept(connection, encoder.dimensions)
     except (ImportError, OSError, ValueError, MemoryError) as error:
         return Nearness(notice=f"Only words were compared: the model {model} fails ({error}).")
     notice = None
-    if lacking:
+    if lacking := count_lacking(connection):
         cards = "1 card has" if lacking == 1 else f"{lacking} cards have"
         notice = f"{cards} no vector yet: `memory index` makes it."
     if not len(ids):
@@ -134,32 +134,14 @@ def _near(connection, ids, matrix, vector, where, known) -> dict[int, float]:
     return {id: value for id, value in found.items() if id in still}
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The vectors of an index in one state, and how many cards lacked one after its last change."""
-
-    state: str | None
-    ids: numpy.ndarray
-    matrix: numpy.ndarray
-    changed: str | None
-    lacking: int
+# The state of the last index that was asked, its row ids and vectors: a process has mostly one.
+_last: tuple[str | None, numpy.ndarray, numpy.ndarray] | None = None
 
 
-# Of the last index that was asked: a process has mostly one.
-_last: _Kept | None = None
-
-
-def _kept(connection, dimensions: int) -> tuple[numpy.ndarray, numpy.ndarray, int]:
+def _kept(connection, dimensions: int) -> tuple[numpy.ndarray, numpy.ndarray]:
     global _last
-    state, changed = get_meta(connection, STATE), get_meta(connection, "changed")
-    kept = _last
-    if kept is None or kept.state != state:
+    state, kept = get_meta(connection, STATE), _last
+    if kept is None or kept[0] != state:
         kept = _last = None  # The old ones go before the new ones come.
-        ids, matrix = read(connection, dimensions)
-    else:
-        ids, matrix = kept.ids, kept.matrix
-    if kept is None or kept.changed != changed:
-        sql = "select count(*) from cards where embedding is null"
-        lacking = connection.execute(sql).fetchone()[0]
-        kept = _last = _Kept(state, ids, matrix, changed, lacking)
-    return ids, matrix, kept.lacking
+        kept = _last = (state, *read(connection, dimensions))
+    return kept[1], kept[2]
