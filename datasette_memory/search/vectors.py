@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..index import embedder
+from ..index.read import storable
 from ..index.schema import get_meta
 from ..index.vectors import MODEL, STATE, count_lacking, read
 
@@ -41,10 +42,12 @@ DEVIATIONS = 5
 #: A card whose vector is farther than this is no answer by its vector alone.
 LEAST_COSINE = 0.2
 
-#: So many cards may come in by their vectors alone.
-NEAREST = 50
+#: So many cards may come in by their vectors alone: enough for the longest list, with some replaced
+#: cards among them.
+NEAREST = 30
 
-_BLOCK = 4_096
+# NumPy takes several threads for larger ones, which wait for each other on a busy machine.
+_BLOCK = 512
 
 _STILL = (
     "select id from cards where id in (select value from json_each(?)) "
@@ -54,7 +57,7 @@ _STILL = (
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near cards are, 0 to 1, by row id; the nearest first. `notice` says what is wrong."""
+    """How near cards are, 0 to 1, by row id. `notice` says what is wrong."""
 
     values: dict[int, float] = field(default_factory=dict)
     notice: str | None = None
@@ -63,7 +66,8 @@ class Nearness:
 def nearness(
     connection, question: str, where: tuple[str, Sequence[object]], known: Sequence[int]
 ) -> Nearness:
-    """How near the cards `known` are to `question`, and those nearest under the conditions `where`.
+    """How near the cards `known` are to `question`, and the nearest others that meet the
+    conditions `where`, as `Filters.sql` gives them.
 
     Without vectors in the index there is nothing, and nothing is said. Never raises for a model
     that is missing or broken: words have to do then, and `notice` tells.
@@ -84,7 +88,7 @@ def nearness(
         )
     try:
         encoder = embedder.load()
-        vector = embedder.embed(encoder, [question])[0]
+        vector = embedder.embed(encoder, [storable(question)])[0]
         ids, matrix = _kept(connection, encoder.dimensions)
     except (ImportError, OSError, ValueError, MemoryError) as error:
         return Nearness(notice=f"Only words were compared: the model {model} fails ({error}).")
@@ -120,9 +124,10 @@ def _near(connection, ids, matrix, vector, where, known) -> dict[int, float]:
     if conditions != "1":
         rows = connection.execute(f"select id from cards where {conditions}", parameters)
         able &= numpy.isin(ids, [id for (id,) in rows])
-    places = numpy.flatnonzero(able)
-    nearest = places[numpy.argsort(-cosines[places], kind="stable")[:NEAREST]]
-    places = [*nearest.tolist(), *numpy.flatnonzero(numpy.isin(ids, list(known))).tolist()]
+    by_words = numpy.isin(ids, list(known))
+    others = numpy.flatnonzero(able & ~by_words)
+    nearest = others[numpy.argsort(-cosines[others], kind="stable")[:NEAREST]]
+    places = [*nearest.tolist(), *numpy.flatnonzero(by_words).tolist()]
     found = {int(ids[place]): float(values[place]) for place in places}
     # A vector that was read earlier may be that of a text that has changed since, or is gone.
     still = {
