@@ -32,7 +32,7 @@ class Model:
 def install(monkeypatch, model) -> None:
     """Let `model` be the one that is installed; None for none."""
     name = model and model.name
-    for place in ("datasette_memory.index.embedder", "datasette_memory.index.vectors"):
-        monkeypatch.setattr(f"{place}.installed", lambda: name)
-        monkeypatch.setattr(f"{place}.load", lambda: model)
+    monkeypatch.setattr("datasette_memory.index.embedder.installed", lambda: name)
+    monkeypatch.setattr("datasette_memory.index.vectors.installed", lambda: name)
+    monkeypatch.setattr("datasette_memory.index.embedder.load", lambda: model)
     assert embedder.installed() == name

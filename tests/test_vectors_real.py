@@ -20,15 +20,14 @@ def test_it_gives_unit_vectors_whatever_the_text():
     model = embedder.load()
     assert model.name == embedder.installed()
     texts = ["缓存", "", "cache", "\n", "🙂", "x" * 5_000, "\ud7ff\u0000"]
-    vectors = embedder.embed(model, texts)
+    vectors = embedder.embed(texts)
     assert vectors.shape == (len(texts), 512)
     # Alone or among others, a text has one vector.
-    assert numpy.allclose(embedder.embed(model, ["cache"])[0], vectors[2], atol=1e-4)
+    assert numpy.allclose(embedder.embed(["cache"])[0], vectors[2], atol=1e-4)
 
 
 def test_the_same_in_another_language_is_nearer_than_another_thing():
     cat, mao, backup, beifen = embedder.embed(
-        embedder.load(),
         [
             "The cat sleeps on the sofa.",
             "猫在沙发上睡觉。",
@@ -45,7 +44,7 @@ def test_it_opens_no_connection(monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     embedder.load.cache_clear()
-    embedder.embed(embedder.load(), ["猫"])
+    embedder.embed(["猫"])
 
 
 def test_a_chinese_question_finds_an_english_card(tmp_path):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ class Embedder(Protocol):
 
 def installed() -> str | None:
     """The name of the model that is installed, or None. Does not load it."""
+    from importlib import metadata
+
     try:
         return f"{_PACKAGE} {metadata.version(_PACKAGE)}"
     except metadata.PackageNotFoundError:
@@ -39,7 +40,8 @@ def installed() -> str | None:
 
 @functools.cache
 def load() -> Embedder:
-    """The model that is installed, once for the process. Raises what its import raises."""
+    """The model that is installed, once for the process. Raises what its import raises; `embed`
+    turns that into a ModelFault."""
     return SentenceEncoder(installed() or _PACKAGE)
 
 
@@ -60,14 +62,26 @@ class SentenceEncoder:
         return self._model.encode(list(texts))
 
 
-def embed(embedder: Embedder, texts: Sequence[str]) -> numpy.ndarray:
-    """What `embedder` makes of `texts`, checked: raises ValueError for what are no unit vectors."""
-    import numpy
+class ModelFault(Exception):
+    """A model that cannot be loaded, or does not do its work."""
 
-    vectors = numpy.asarray(embedder.embed(texts), dtype=numpy.float32)
+
+def embed(texts: Sequence[str], embedder: Embedder | None = None) -> numpy.ndarray:
+    """What `embedder`, or else the installed model, makes of `texts`.
+
+    Raises ModelFault for whatever goes wrong in it, and for what are no unit vectors.
+    """
+    # A damaged package may raise anything.
+    try:
+        import numpy
+
+        embedder = embedder or load()
+        vectors = numpy.asarray(embedder.embed(texts), dtype=numpy.float32)
+    except Exception as error:
+        raise ModelFault(" ".join(str(error).split()) or type(error).__name__) from error
     wanted = (len(texts), embedder.dimensions)
     if vectors.shape != wanted:
-        raise ValueError(f"{embedder.name} gave vectors of shape {vectors.shape}, not {wanted}")
+        raise ModelFault(f"it gave vectors of shape {vectors.shape}, not {wanted}")
     if not numpy.allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=0.01):
-        raise ValueError(f"{embedder.name} gave vectors that have not the length 1")
+        raise ModelFault("it gave vectors that have not the length 1")
     return vectors

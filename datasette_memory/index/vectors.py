@@ -7,12 +7,12 @@ vectors were added.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .connection import transaction
-from .embedder import Embedder, embed, installed, load
+from .embedder import Embedder, ModelFault, embed, installed
 from .schema import get_meta, set_meta
 
 if TYPE_CHECKING:
@@ -64,30 +64,28 @@ def fill(
     if not count:
         return 0, None
     try:
-        return _fill(connection, embedder or load(), count, progress), None
-    except (ImportError, OSError, ValueError, MemoryError) as error:
-        return 0, f"the model {name} fails, and cards are without vectors: {error}"
+        return _fill(connection, name, embedder, count, progress), None
+    except ModelFault as fault:
+        return 0, f"the model {name} fails, and cards are without vectors: {fault}"
 
 
-def _fill(connection, embedder: Embedder, count: int, progress) -> int:
-    import numpy
-
-    if get_meta(connection, MODEL) != embedder.name:
+def _fill(connection, name: str, embedder: Embedder | None, count: int, progress) -> int:
+    if get_meta(connection, MODEL) != name:
         # First of all, so that a search never takes vectors of one model for those of another.
         with transaction(connection):
             connection.execute("update cards set embedding = null where embedding is not null")
-            set_meta(connection, MODEL, embedder.name)
-            set_meta(connection, STATE, secrets.token_hex(8))
+            set_meta(connection, MODEL, name)
+            set_meta(connection, STATE, os.urandom(8).hex())
     connection.execute(_INDEX)
     made = last = 0
     while rows := connection.execute(_WANTING, [last]).fetchall():
         last = rows[-1][0]
         texts = ["\n".join(filter(None, texts)) for _, *texts in rows]
-        blobs = embed(embedder, texts).astype(numpy.float16)
+        blobs = embed(texts, embedder).astype("float16")
         with transaction(connection):
             for row, blob in zip(rows, blobs):
                 made += connection.execute(_KEEP, [blob.tobytes(), *row]).rowcount
-            set_meta(connection, STATE, secrets.token_hex(8))
+            set_meta(connection, STATE, os.urandom(8).hex())
         if progress:
             progress(min(made, count), count)
     return made
@@ -113,7 +111,7 @@ def carry_over(old, new) -> None:
             rows,
         )
         set_meta(new, MODEL, model)
-        set_meta(new, STATE, secrets.token_hex(8))
+        set_meta(new, STATE, os.urandom(8).hex())
 
 
 def read(connection, dimensions: int) -> tuple[numpy.ndarray, numpy.ndarray]:

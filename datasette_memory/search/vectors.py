@@ -87,11 +87,10 @@ def nearness(
             f"{here} is installed. `memory index` makes them anew."
         )
     try:
-        encoder = embedder.load()
-        vector = embedder.embed(encoder, [storable(question)])[0]
-        ids, matrix = _kept(connection, encoder.dimensions)
-    except (ImportError, OSError, ValueError, MemoryError) as error:
-        return Nearness(notice=f"Only words were compared: the model {model} fails ({error}).")
+        vector = embedder.embed([storable(question)])[0]
+    except embedder.ModelFault as fault:
+        return Nearness(notice=f"Only words were compared: the model {model} fails ({fault}).")
+    ids, matrix = _kept(connection, len(vector))
     notice = None
     if lacking := count_lacking(connection):
         cards = "1 card has" if lacking == 1 else f"{lacking} cards have"

@@ -122,6 +122,11 @@ class Raises(models.Model):
         raise OSError("weights.npz is gone")
 
 
+class Damaged(models.Model):
+    def embed(self, texts):
+        raise KeyError
+
+
 class Short(models.Model):
     def embed(self, texts):
         return super().embed(texts)[:, :3]
@@ -136,6 +141,7 @@ class Infinite(models.Model):
     "broken, said",
     [
         (Raises(), "weights.npz is gone"),
+        (Damaged(), "fails (KeyError)"),
         (Short(), "gave vectors of shape (1, 3), not (1, 4)"),
         (Infinite(), "have not the length 1"),
     ],
