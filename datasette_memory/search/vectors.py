@@ -8,7 +8,7 @@ A cosine by itself says little, as each model has its own idea of how near unrel
 a card is as near as it stands out among all: by `DEVIATIONS` standard deviations from the mean it
 is at 1. The score of a hit is then
 
-    0.7 min(1, h / 0.4)^2 (score / best score)  +  0.3 nearness
+    0.7 min(1, h / 0.6) (score / best score)  +  0.3 nearness
 
 where h is the share of all that the terms are worth which the best card by words holds: words
 decide as long as a card holds those of the question, and vectors where none does. Evidence is in
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SHARE = 0.3
 
 #: Words count in full when the best card by words holds such a share of what they are worth.
-ENOUGH = 0.4
+ENOUGH = 0.6
 
 #: So far from the mean nearness is 1.
 DEVIATIONS = 5
@@ -103,7 +103,7 @@ def nearness(
 def blend(words: float, best: float, share: float, near: float) -> float:
     """The score of a card that has `words` by its words, where the best has `best` and holds the
     share `share` of what the terms are worth."""
-    by_words = min(1.0, share / ENOUGH) ** 2 * words / best if best else 0.0
+    by_words = min(1.0, share / ENOUGH) * words / best if best else 0.0
     return (1 - SHARE) * by_words + SHARE * near
 
 

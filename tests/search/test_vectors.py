@@ -223,11 +223,11 @@ def test_the_secret_cards_are_searched_by_words(memory, folder, model):
 
 
 def test_words_count_in_full_from_a_share_on():
-    # 0.7 of the words where the best card holds 0.4 of what they are worth, a quarter of that at
-    # 0.2, and 0.3 of the vector.
+    # 0.7 of the words where the best card holds 0.6 of what they are worth, half of that at 0.3,
+    # and 0.3 of the vector.
     assert vectors.blend(6, 6, 1.0, 0.0) == pytest.approx(0.7)
-    assert vectors.blend(3, 6, 0.4, 1.0) == pytest.approx(0.65)
-    assert vectors.blend(6, 6, 0.2, 0.0) == pytest.approx(0.175)
+    assert vectors.blend(3, 6, 0.6, 1.0) == pytest.approx(0.65)
+    assert vectors.blend(6, 6, 0.3, 0.0) == pytest.approx(0.35)
     assert vectors.blend(0, 0, 0.0, 0.5) == pytest.approx(0.15)
 
 
