@@ -205,8 +205,7 @@ class SQLiteSearcher:
         counter = TermCounter(terms, [])
         found = []
         for id, superseded_by, *texts, _ in self.connection.execute(_TEXTS, [json.dumps(ids)]):
-            counted = map(counter.count, filter(None, texts))
-            counts = [float(sum(each)) for each in zip(*counted)] or [0.0] * len(terms)
+            counts = counter.count(*texts)
             held = sum(map(bool, counts))
             tier = tier_of(counts, [False] * len(terms)) if held else VECTOR
             found.append(Ranked(id, 0.0, tier, held / len(terms), superseded_by))
