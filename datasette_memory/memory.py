@@ -617,6 +617,7 @@ class Memory(Writing, Keeping):
         from .index.rebuild import clear_away
         from .index.rebuild import rebuild as build_anew
         from .index.sync import sync
+        from .index.vectors import fill
 
         # Says what is wrong before anything is made or waits. What is right may be another thing
         # when the wait is over.
@@ -628,7 +629,7 @@ class Memory(Writing, Keeping):
             sources = plan()
             clear_away(self.db)
             if rebuild:
-                return build_anew(
+                result = build_anew(
                     self.db,
                     sources,
                     progress,
@@ -636,10 +637,13 @@ class Memory(Writing, Keeping):
                     self._while_nobody_changes_cards,
                 )
             with contextlib.closing(connect_write(self.db)) as connection:
-                migrate(connection)
-                result = sync(connection, sources, progress, self._on_moved())
-                finish(connection, sources, result)
-                return result
+                if not rebuild:
+                    migrate(connection)
+                    result = sync(connection, sources, progress, self._on_moved())
+                    finish(connection, sources, result)
+                result.vectors, fault = fill(connection, progress=progress)
+                result.notes += [fault] if fault else []
+            return result
 
 
 def _is_empty(path: Path) -> bool:

@@ -135,8 +135,8 @@ def search_command(
     """Find the cards that answer QUERY, best first.
 
     Names, identifiers and keywords find more than whole questions. Every hit says how it
-    matched: all (every term), all-prefix, any, any-prefix. A QUERY of - is read from stdin; words
-    that begin with - stand after --.
+    matched: all (every term), all-prefix, any, any-prefix, vector. A QUERY of - is read from stdin;
+    words that begin with - stand after --.
 
     \b
     Examples:

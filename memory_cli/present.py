@@ -17,7 +17,7 @@ def hits(result, style: Style) -> str:
 
 
 def _hit(number: int, hit, style: Style) -> str:
-    share = "" if hit.matched.startswith("all") else f" {round(100 * hit.coverage)} %"
+    share = "" if hit.matched.startswith(("all", "vector")) else f" {round(100 * hit.coverage)} %"
     facts = [hit.ref, hit.kind, f"{hit.source}/{hit.path}", hit.matched + share]
     line = style.dim(" · ".join(one_line(fact) for fact in facts))
     warnings = []

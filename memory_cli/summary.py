@@ -20,6 +20,8 @@ def summary(result, db: object, style: Style) -> str:
     counts = [f"{getattr(result, name):,} {name}" for name in _COUNTS]
     if result.secret:
         counts.append(f"{result.secret:,} secret (kept out of the index)")
+    if result.vectors:
+        counts.append(f"{result.vectors:,} vectors made")
     lines = [
         f"{', '.join(counts)} in {_seconds(result.seconds)}",
         style.dim(one_line(f"index: {db}")),

@@ -517,9 +517,9 @@ def test_an_index_that_another_source_of_the_same_place_is_in(memory, home, plac
 
 
 def test_rebuild_and_index_say_what_they_did(memory):
-    assert memory.index().to_dict() | {"seconds": 0} == {
+    assert memory.index().to_dict() | {"seconds": 0, "vectors": 0} == {
         "added": 0, "updated": 0, "moved": 0, "removed": 0, "unchanged": 6, "secret": 1,
-        "skipped": [], "faults": [], "notes": [], "seconds": 0,
+        "vectors": 0, "skipped": [], "faults": [], "notes": [], "seconds": 0,
     }  # fmt: skip
     result = memory.index(rebuild=True)
     assert (result.added, result.unchanged, result.secret) == (6, 0, 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import MemoryFault
 from ..vault.sources import Source
+from . import vectors
 from .connection import (
     PAGE_SIZE,
     Damaged,
@@ -36,7 +37,7 @@ def rebuild(
     others from changing cards: only the last step is made in it, with what was changed during
     the first. Readers see
     the old index until the new one is complete; programs that have it open go on with the new
-    one. What no file holds is carried over: `card_stats`, and views, indexes and triggers that
+    one. What no file holds is carried over: `card_stats`, vectors, and views, indexes and triggers that
     somebody added. A damaged database is set aside under another name. The caller holds the write
     lock. Raises MemoryFault, and leaves the old index as it is, when the database holds other
     tables, which would be lost, or a source is missing.
@@ -111,6 +112,7 @@ def _carry_over(new, path: Path, added: Iterable[tuple[str, str, str]], result: 
                 "select source, path, reads, last_read, support, contradict, gain, adopted, "
                 "rejected from card_stats join cards on cards.id = card_stats.card_id"
             ).fetchall()
+            vectors.carry_over(old, new)
     with transaction(new):
         new.executemany(
             "insert into card_stats (card_id, reads, last_read, support, contradict, gain, "

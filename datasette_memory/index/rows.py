@@ -70,13 +70,16 @@ def card_row(card: Card, id: int, source: str, path: str, mtime_ns: int) -> dict
 
 
 def upsert_sql(columns: Iterable[str]) -> str:
-    """The statement that writes a row of `card_row`, new or over the one with the same id."""
+    """The statement that writes a row of `card_row`, new or over the one with the same id.
+
+    The vector goes: it is that of the text before; see `vectors`.
+    """
     names = list(columns)
     values = ", ".join(f":{name}" for name in names)
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name != "id")
     return (
         f"insert into cards ({', '.join(names)}) values ({values}) "
-        f"on conflict (id) do update set {changes}"
+        f"on conflict (id) do update set {changes}, embedding = null"
     )
 
 

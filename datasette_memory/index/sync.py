@@ -58,7 +58,8 @@ class Report:
 class SyncResult:
     """What a sync did. `skipped` files are not in the index; `faults` are, with a reservation.
 
-    `secret` counts the cards that are kept out on purpose, without naming them.
+    `secret` counts the cards that are kept out on purpose, without naming them, and `vectors`
+    those that got a vector afterwards.
     """
 
     added: int = 0
@@ -67,6 +68,7 @@ class SyncResult:
     removed: int = 0
     unchanged: int = 0
     secret: int = 0
+    vectors: int = 0
     skipped: list[Report] = field(default_factory=list)
     faults: list[Report] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -92,6 +94,7 @@ class SyncResult:
             "removed": self.removed,
             "unchanged": self.unchanged,
             "secret": self.secret,
+            "vectors": self.vectors,
             "skipped": [_report(report) for report in self.skipped],
             "faults": [_report(report) for report in self.faults],
             "notes": self.notes,

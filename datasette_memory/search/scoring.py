@@ -39,3 +39,9 @@ def score(counts: Sequence[float], worth: Sequence[float], length: float, averag
             held += value
     share = held / whole if whole else 0.0
     return total * (1 + ALL_HELD * share * share)
+
+
+def share(counts: Sequence[float], worth: Sequence[float]) -> float:
+    """The share of all that the terms are worth which a card holds, 0 to 1."""
+    whole = sum(worth)
+    return sum(value for count, value in zip(counts, worth) if count) / whole if whole else 0.0

@@ -23,10 +23,11 @@ from ..text.snippet import Snippet, cut, snippet
 from .filters import Filters
 from .hits import Hit, SearchResult
 from .recall import CANDIDATES, Reach, Recall, worth_of
-from .scoring import score
+from .scoring import score, share
 from .searcher import DEFAULT_LIMIT, clamp
 from .sizes import lengths, totals
-from .tiers import first, tier_of
+from .tiers import VECTOR, first, tier_of
+from .vectors import blend, nearness
 
 #: What bm25() multiplies a word by in each column of the full-text index, for keywords: a title
 #: tells what a card is about. For questions all columns count the same.
@@ -76,13 +77,15 @@ from cards where id = ?
 
 
 class Ranked(NamedTuple):
-    """A card that was found, and how: `coverage` is the share of the terms that it holds."""
+    """A card that was found, and how: `coverage` is the share of the terms that it holds, `share`
+    that of what they are worth."""
 
     id: int
     score: float
     tier: str
     coverage: float
     superseded_by: str | None
+    share: float = 1.0
 
 
 class SQLiteSearcher:
@@ -103,14 +106,20 @@ class SQLiteSearcher:
         limit = clamp(limit)
         terms = parse(query)
         where = filters.sql()
-        found, left_out, cut_short = [], 0, False
+        found, left_out, cut_short, said = [], 0, False, None
         if are_keywords(terms):
             found, left_out = self._exact(query, terms, where, limit, superseded)
         if terms and not found:
-            scored, cut_short = self._scored(query, terms, where, limit)
-            found, left_out = _shown(scored, limit, superseded)
+            scored, cut_short = self._scored(terms, where, limit)
+            near = nearness(self.connection, query, where, [one.id for one in scored])
+            if near.values:
+                scored = self._blended(scored, near.values, terms)
+            said = near.notice
+            found, left_out = _shown(self._named_first(query, scored), limit, superseded)
         hits = tuple(self._hit(row, terms) for row in found)
         notice = _notice(query, terms, hits, left_out, cut_short)
+        if said:
+            notice = f"{notice} {said}" if notice else said
         if filters.as_of:
             then = f"The cards that held at {filters.as_of}, ranked by their present text."
             notice = f"{then} {notice}" if notice else then
@@ -159,7 +168,7 @@ class SQLiteSearcher:
         return sorted(found, key=lambda one: one.id not in named)
 
     def _scored(
-        self, query: str, terms: tuple[Term, ...], where: tuple[str, list], limit: int
+        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int
     ) -> tuple[list[Ranked], bool]:
         """The cards that answer best, by score; then, if they are few, those that hold terms only
         as prefixes. And whether time ran out."""
@@ -175,7 +184,7 @@ class SQLiteSearcher:
                 known = {one.id for one in found}
                 more, cut_short = self._read(recall, terms, longer)
                 found += [one for one in more if one.id not in known]
-        return self._named_first(query, found), cut_short
+        return found, cut_short
 
     def _read(
         self, recall: Recall, terms: tuple[Term, ...], reaches: Sequence[Reach]
@@ -208,9 +217,36 @@ class SQLiteSearcher:
                         tier_of(counts, prefixes),
                         held / len(terms),
                         superseded_by,
+                        share(counts, worth),
                     )
                 )
         return _in_order(found), False
+
+    def _blended(
+        self, scored: list[Ranked], near: dict[int, float], terms: tuple[Term, ...]
+    ) -> list[Ranked]:
+        """The cards by words and vectors together, best first."""
+        best = max((one.score for one in scored), default=0.0)
+        part = scored[0].share if scored else 0.0
+        known = {one.id for one in scored}
+        found = scored + self._near_alone([id for id in near if id not in known], terms)
+        return _in_order(
+            [
+                one._replace(score=blend(one.score, best, part, near.get(one.id, 0.0)))
+                for one in found
+            ]
+        )
+
+    def _near_alone(self, ids: list[int], terms: tuple[Term, ...]) -> list[Ranked]:
+        """The cards that only their vectors have found, with what they hold of the terms."""
+        counter = TermCounter(terms, [])
+        found = []
+        for id, superseded_by, *texts, _ in self.connection.execute(_TEXTS, [json.dumps(ids)]):
+            counts = counter.count(*texts)
+            held = sum(map(bool, counts))
+            tier = tier_of(counts, [False] * len(terms)) if held else VECTOR
+            found.append(Ranked(id, 0.0, tier, held / len(terms), superseded_by))
+        return found
 
     def _hit(self, ranked: Ranked, terms: tuple[Term, ...]) -> Hit:
         row = self.connection.execute(_CARD, [ranked.id]).fetchone()
@@ -301,6 +337,11 @@ def _notice(
                 f"Low confidence in {len(loose)} of {len(hits)} hits: they hold only {share} of "
                 "the terms."
             )
+    if by_vector := sum(hit.matched == VECTOR for hit in hits):
+        sentences.append(
+            f"Low confidence in {by_vector} of {len(hits)} hits: they hold no term of the query, "
+            "and are near it by their vectors alone."
+        )
     if left_out:
         cards = "1 superseded card is" if left_out == 1 else f"{left_out} superseded cards are"
         sentences.append(f"{cards} left out.")

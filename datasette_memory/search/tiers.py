@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from ..text.query import TIERS
 
+#: What a hit has that holds no term, and was found by its vector.
+VECTOR = "vector"
+
 
 def tier_of(counts: Sequence[float], prefixes: Sequence[bool]) -> str:
     """The tier of a card that holds each term `counts` times; those with a prefix are held by
@@ -18,4 +21,4 @@ def tier_of(counts: Sequence[float], prefixes: Sequence[bool]) -> str:
 
 def first(tiers: Sequence[str]) -> str | None:
     """The most exact of some tiers."""
-    return min(tiers, key=TIERS.index, default=None)
+    return min(tiers, key=(*TIERS, VECTOR).index, default=None)
