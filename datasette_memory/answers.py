@@ -105,9 +105,10 @@ def related(found: Mapping[str, Any], offset: int) -> Answer:
     answer |= {"cards": cards, "next_offset": end if len(cards) < len(left) else None}
     lines = [_one_line(f"{found['ref']} {found['title']}")]
     for one in cards:
-        arrow = "->" if one["outgoing"] else "<-"
+        links = (one, *one.get("also", ()))
+        ways = ", ".join(f"{link['type']} {'->' if link['outgoing'] else '<-'}" for link in links)
         late = f" (superseded by {one['superseded_by']})" if one.get("superseded_by") else ""
-        step = f"{'  ' * one['depth']}{one['type']} {arrow} "
+        step = f"{'  ' * one['depth']}{ways} "
         lines.append(step + _one_line(f"{one['ref']} {one['title']}{late}"))
     if not found["cards"]:
         lines.append("It is linked with no card.")

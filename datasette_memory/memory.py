@@ -207,7 +207,7 @@ class Memory(Writing, Keeping):
         """The cards that hang together with one: `{ref, title, depth, count, cards}`.
 
         Each has the link by which it was reached first: `type`, `outgoing`, and `via`, the card
-        before it. `as_of` takes the links of that day. `secret` as for `show`; other secret cards
+        before it; `also` are the other links between these two, or None. `as_of` takes the links of that day. `secret` as for `show`; other secret cards
         are not among them.
         """
         from .index import graph
@@ -238,6 +238,10 @@ class Memory(Writing, Keeping):
                         "type": one.type,
                         "outgoing": one.outgoing,
                         "via": via["ref"],
+                        "also": [
+                            {"type": type, "outgoing": outgoing} for type, outgoing in one.also
+                        ]
+                        or None,
                         "superseded_by": other["superseded_by"],
                     }
                 )
@@ -427,16 +431,33 @@ class Memory(Writing, Keeping):
 
         ids = read.find_cards(connection, reference, read.roots(connection))
         if not ids:
-            raise NotFound(
-                f"no card answers to {reference!r}",
-                "give a ref, a row id, a path or an exact title; `memory search` finds them",
-            )
+            hint = "give a ref, a row id, a path or an exact title; `memory search` finds them"
+            if trashed := self._in_trash(reference):
+                hint = f"it is in the trash, and comes back by `memory trash --restore {trashed}`"
+            raise NotFound(f"no card answers to {reference!r}", hint)
         if len(ids) > 1:
             candidates = read.titles(connection, ids)
             raise Ambiguous(f"{len(ids)} cards answer to {reference!r}", candidates)
         card = _decoded(read.card(connection, ids[0]))
         card["expired"] = is_expired(card["created"], card["ttl"], card["valid_until"])
         return card
+
+    def _in_trash(self, reference: str) -> str | None:
+        """Where in the trash the card lies that has this ref, path or title; secret ones nowhere."""
+        from .index.links import fold
+        from .vault.card import parse_card
+        from .vault.writer import Vault
+
+        vault = Vault(self.home.vault)
+        name = fold(reference)
+        if self.is_own():
+            with contextlib.suppress(OSError):
+                for item in vault.trashed():
+                    card = parse_card((vault.root / item.trash_path).read_bytes(), item.path)
+                    names = {fold(one) for one in (card.ref or "", item.path, card.title)}
+                    if name in names and card.sensitivity != "secret":
+                        return item.trash_path
+        return None
 
     def _record_read(self, card: Mapping[str, object], by: Mapping[str, str | None] | None) -> None:
         """A read is counted as well as can be; no reader has to wait for it or hear of it. Those
@@ -489,9 +510,15 @@ class Memory(Writing, Keeping):
         path = str(card["path"])
         old = parse_card(text.encode(), path)
         row = card_row(old, int(str(card["id"])), str(card["source"]), path, 0)
-        relations = [
-            {"type": one.type, "target": one.target, "title": None} for one in old.relations
-        ]
+        with self._reading() as connection:
+            relations = [
+                {
+                    "type": one.type,
+                    "target": one.target,
+                    "title": read.title(connection, one.target),
+                }
+                for one in old.relations
+            ]
         return card | _decoded(row) | {"superseded_by": old.superseded_by, "relations": relations}
 
     def _edges_then(

@@ -295,6 +295,10 @@ SCHEMAS: dict[str, Schema] = {
                 type=TEXT,
                 outgoing={"type": "boolean"},
                 via=TEXT,
+                also={
+                    "type": ["array", "null"],
+                    "items": _all(type=TEXT, outgoing={"type": "boolean"}),
+                },
                 superseded_by=MAYBE_TEXT,
             ),
         },

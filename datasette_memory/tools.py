@@ -272,6 +272,11 @@ class Raw(Page):
     parts: int
 
 
+class Link(TypedDict):
+    type: str
+    outgoing: bool
+
+
 class Linked(TypedDict):
     id: int
     ref: str
@@ -283,6 +288,7 @@ class Linked(TypedDict):
     type: str
     outgoing: bool
     via: str
+    also: NotRequired[list[Link]]
     superseded_by: NotRequired[str]
 
 

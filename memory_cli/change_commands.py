@@ -263,9 +263,12 @@ def related_command(context, reference, depth, as_of):
         style = Style(sys.stdout)
         lines = [style.title(one_line(f"{found['ref']}  {found['title']}"))]
         for card in found["cards"]:
-            arrow = "->" if card["outgoing"] else "<-"
             indent = "  " * int(card["depth"])
-            text = f"{card['type'].replace('_', ' ')} {arrow} {card['ref']}  {card['title']}"
+            ways = ", ".join(
+                f"{link['type'].replace('_', ' ')} {'->' if link['outgoing'] else '<-'}"
+                for link in (card, *(card["also"] or ()))
+            )
+            text = f"{ways} {card['ref']}  {card['title']}"
             lines.append(indent + one_line(text))
         write("\n".join(lines))
     if not found["cards"]:

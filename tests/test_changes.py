@@ -1280,6 +1280,73 @@ def test_a_server_does_not_learn_that_there_is_a_secret_card(memory, home, index
     assert memory.capture("金库密码本", body).status == "unchanged"
 
 
+# Looking back, and around
+
+
+def test_two_cards_with_several_links(memory, home):
+    memory.capture("甲", BODY)
+    memory.capture("乙", OTHER)
+    for arguments in (
+        ("N_0001", "caused_by", "N_0002"),
+        ("N_0001", "implements", "N_0002"),
+        ("N_0002", "refers_to", "N_0001"),
+    ):
+        memory.link(*arguments)
+    [card] = memory.related("N_0001")["cards"]
+    assert (card["type"], card["outgoing"]) == ("caused_by", True)
+    assert card["also"] == [
+        {"type": "implements", "outgoing": True},
+        {"type": "refers_to", "outgoing": False},
+    ]
+    told = homes.command(home, "related", "N_0001").stdout
+    assert "caused by ->, implements ->, refers to <- N_0002 乙" in told
+
+
+def test_a_restored_version_does_not_make_the_card_younger(memory, home):
+    notes = home / "vault" / "17-Notes"
+    notes.mkdir(parents=True)
+    (notes / "手写.md").write_text(f"---\nid: N_0007\n---\n{BODY}\n", "utf-8")
+    long_ago = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
+    os.utime(notes / "手写.md", (long_ago, long_ago))
+    memory.index()
+    memory.update("N_0007", body=OTHER)
+    memory.restore_version("N_0007", 1)
+    assert memory.show("N_0007").card["created"] == "2026-01-01T00:00:00+00:00"
+    assert memory.show("N_0007", as_of="2026-01-02").window.text == f"{BODY}\n"
+
+
+def test_an_earlier_text_names_the_cards_that_it_led_to(memory):
+    memory.capture("甲", BODY)
+    memory.capture("乙", OTHER, relates=[("refers_to", "N_0001")])
+    then = datetime.now(timezone.utc).isoformat()
+    time.sleep(0.01)
+    memory.update("N_0002", body=f"{OTHER} 二")
+    assert memory.show("N_0002", as_of=then).card["relations"] == [
+        {"type": "refers_to", "target": "N_0001", "title": "甲"}
+    ]
+
+
+def test_a_forgotten_card_says_where_it_is(memory):
+    memory.capture("甲", BODY)
+    trash = memory.forget("N_0001").trash_path
+    for ask in (memory.show, memory.history, memory.related):
+        with pytest.raises(NotFound) as caught:
+            ask("N_0001")
+        assert f"`memory trash --restore {trash}`" in caught.value.hint
+    memory.capture("密", OTHER, sensitivity="secret")
+    memory.forget("N_0002")
+    with pytest.raises(NotFound) as caught:
+        memory.show("N_0002", secret=True)
+    assert "trash" not in caught.value.hint
+
+
+def test_a_fact_may_have_held_before_it_was_written_down(memory):
+    memory.capture("端口", BODY, valid_from="2026-01-01", valid_until="2026-02-01")
+    assert [hit.ref for hit in memory.search("站点", as_of="2026-01-15").hits] == ["N_0001"]
+    assert not memory.search("站点", as_of="2025-12-15").hits
+    assert not memory.search("站点", as_of="2026-02-15").hits
+
+
 # What must not be
 
 

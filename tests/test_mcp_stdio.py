@@ -69,11 +69,15 @@ def test_an_unknown_version_is_answered_with_the_newest_of_the_handshake(home, v
 
 def test_what_the_sdk_leaves_unanswered_is_answered(home):
     broken = [b"this is not json", b"{", b'{"jsonrpc":"2.0","id":1,', b"\xff\xfe", b"[" * 99_999]
+    broken.append(b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}')
     wrong = {
         "[]": None,
         '"text"': None,
         '{"jsonrpc":"2.0","id":5}': 5,
         '{"id":"a","method":1}': "a",
+        '{"jsonrpc":"2.0","id":null,"method":"ping"}': None,
+        '{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}': None,
+        '{"jsonrpc":"2.0","id":1e400,"method":"ping"}': None,
     }
     with agents.Bare(home) as client:
         client.open()

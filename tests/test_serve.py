@@ -34,11 +34,24 @@ def test_command_names_the_configuration_where_this_line_looks_for_it(tmp_path):
         open_browser=False,
         metadata=Path("m.yml"),
     )
-    start = [sys.executable, "-X", "utf8", "-m", "datasette", "serve", str(tmp_path / "memory.db")]
+    start = [sys.executable, "-P", "-X", "utf8", "-m", "datasette", "serve"]
+    start.append(str(tmp_path / "memory.db"))
     where = ["--host", "127.0.0.1", "--port", "8765"]
     configuration = ["--metadata", "m.yml"] + (["--config", "m.yml"] if LINE_1_0 else [])
     settings = ["--setting", "suggest_facets", "off", "--setting", "facet_time_limit_ms", "500"]
     assert argv == start + where + configuration + settings
+
+
+def test_nothing_is_imported_from_the_current_folder(tmp_path):
+    for name in ("yaml", "mcp", "datasette"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from here')")
+    argv = serving.command(
+        tmp_path / "memory.db", port=8765, host="127.0.0.1", open_browser=False, metadata=Path("m")
+    )
+    done = subprocess.run(
+        [*argv[: argv.index("serve")], "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, "datasette" in done.stdout) == (0, True)
 
 
 def test_command_opens_the_browser_when_asked(tmp_path):

@@ -25,13 +25,17 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A card that was reached, over how many links, and by the first of them that led to it."""
+    """A card that was reached, over how many links, and by the first of them that led to it.
+
+    `also` are the other links between it and `via`, as `(type, outgoing)`.
+    """
 
     id: int
     depth: int
     type: str
     outgoing: bool
     via: int
+    also: tuple[tuple[str, bool], ...] = ()
 
 
 def walk(connection, start: int, depth: int, edges: Iterable[Edge] | None = None) -> list[Related]:
@@ -48,9 +52,12 @@ def walk(connection, start: int, depth: int, edges: Iterable[Edge] | None = None
         if distance == depth:
             continue
         links = around.get(id, []) if around is not None else _links(connection, id)
+        ways: dict[int, list[tuple[str, bool]]] = {}
         for type, other, outgoing in links:
+            ways.setdefault(other, []).append((type, outgoing))
+        for other, ((type, outgoing), *also) in ways.items():
             if other != start and other not in found and len(found) < MAX_CARDS:
-                found[other] = Related(other, distance + 1, type, outgoing, id)
+                found[other] = Related(other, distance + 1, type, outgoing, id, tuple(also))
                 queue.append((other, distance + 1))
     return list(found.values())
 

@@ -124,6 +124,14 @@ def existing(connection, ids: Iterable[int]) -> list[int]:
     return [id for id in ids if connection.execute(sql, [id]).fetchone()]
 
 
+def title(connection, reference: str) -> str | None:
+    """The title of the card that a reference means; None if it means none, or several."""
+    ids = find_cards(connection, reference)
+    if len(ids) != 1:
+        return None
+    return connection.execute("select title from cards where id = ?", ids).fetchone()[0]
+
+
 def titles(connection, ids: Iterable[int]) -> list[str]:
     """`ref  source/path  title` of each card, to choose from."""
     rows = []

@@ -817,3 +817,15 @@ def test_damage_while_opening_says_so(place):
     place.db.write_bytes(place.db.read_bytes()[:5000])
     with pytest.raises(Damaged, match="is damaged"):
         place.verify()
+
+
+def test_a_text_whose_record_a_kill_forestalled_is_no_damage(place):
+    evidence = place.home.home / "evidence"
+    sha256 = EvidenceStore(evidence).put("what was before", kind="version").sha256
+    place.index()
+    record = evidence / sha256[:2] / f"{sha256}.json"
+    record.unlink()
+    assert place.verify(deep=True, evidence_folder=evidence).ok
+    # The next time the same text is kept, the record comes.
+    EvidenceStore(evidence).put("what was before", kind="version")
+    assert record.exists()

@@ -175,6 +175,10 @@ def test_a_secret_card_leaves_nothing_but_that_something_happened(memory):
         ("updated", None, None, "{}"),
         ("created", "N_0001", "b.md", "{}"),
     ]
+    agents = memory.connection.execute(
+        "select distinct agent, surface from events where ref is null"
+    )
+    assert agents.fetchall() == [(None, None)]
     # Its number stays taken.
     assert numbers.last(memory.connection, "N") == 7
     memory.tell("updated", "a.md", ref="N_0007", secret=False)

@@ -340,7 +340,7 @@ def test_confidence(written, value, faults):
 @pytest.mark.parametrize(
     ("written", "value", "faults"),
     [("public", "public", 0), ("Secret", "secret", 0), ("private", "private", 0), ("", "internal", 0),
-     ("confidential", "private", 1), ("top secret", "private", 1), ("机密", "private", 1),
+     ("confidential", "private", 1), ("top secret", "secret", 1), ("机密", "secret", 1),
      ("{a: b}", "private", 2), ("1", "private", 1)],
 )  # fmt: skip
 def test_sensitivity(written, value, faults):
@@ -614,3 +614,12 @@ def test_a_relation_without_a_type_is_left_out_and_said():
     )
     assert [(one.type, one.target) for one in read.relations] == [("caused_by", "X_0002")]
     assert len(read.faults) == 1 and "type" in read.faults[0]
+
+
+@pytest.mark.parametrize(
+    "word, level", [("top-secret", "secret"), ("绝密", "secret"), ("low", "private")]
+)
+def test_an_unknown_sensitivity_rather_hides(word, level):
+    card = parse_card(f"---\nsensitivity: {word}\n---\ntext\n".encode(), "a.md")
+    assert card.sensitivity == level
+    assert len(card.faults) == 1
