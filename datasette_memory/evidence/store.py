@@ -72,8 +72,6 @@ class EvidenceStore:
             )
         sha256 = hashlib.sha256(raw).hexdigest()
         text_path, record_path = self._paths(sha256)
-        if self._bytes(text_path) != raw:
-            write_whole(text_path, raw)
         known = self._known(sha256, len(raw))
         record = known or Record(
             sha256=sha256,
@@ -97,6 +95,10 @@ class EvidenceStore:
                         raw, kind=kind, origin=origin, session=session, sensitivity=sensitivity
                     )
                 write_whole(record_path, lines)
+        # Last, so that no text is ever without its record: nobody misses a record's text before
+        # something names it.
+        if self._bytes(text_path) != raw:
+            write_whole(text_path, raw)
         return record
 
     def get(self, sha256: str) -> str:

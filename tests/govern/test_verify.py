@@ -12,6 +12,7 @@ import textwrap
 import pytest
 
 from datasette_memory.errors import MemoryFault
+from datasette_memory.evidence import store
 from datasette_memory.evidence.store import EvidenceStore
 from datasette_memory.govern import verify as verify_module
 from datasette_memory.govern.repair import repair
@@ -819,13 +820,21 @@ def test_damage_while_opening_says_so(place):
         place.verify()
 
 
-def test_a_text_whose_record_a_kill_forestalled_is_no_damage(place):
+def test_a_text_that_a_kill_forestalled_is_no_damage(place, monkeypatch):
     evidence = place.home.home / "evidence"
-    sha256 = EvidenceStore(evidence).put("what was before", kind="version").sha256
+    real = store.write_whole
+
+    def killed(path, data, **options):
+        if path.suffix == ".txt":
+            raise KeyboardInterrupt
+        real(path, data, **options)
+
+    monkeypatch.setattr(store, "write_whole", killed)
+    with pytest.raises(KeyboardInterrupt):
+        EvidenceStore(evidence).put("what was before", kind="version")
+    monkeypatch.setattr(store, "write_whole", real)
     place.index()
-    record = evidence / sha256[:2] / f"{sha256}.json"
-    record.unlink()
     assert place.verify(deep=True, evidence_folder=evidence).ok
-    # The next time the same text is kept, the record comes.
-    EvidenceStore(evidence).put("what was before", kind="version")
-    assert record.exists()
+    # The next time the same text is kept, it comes.
+    record = EvidenceStore(evidence).put("what was before", kind="version")
+    assert EvidenceStore(evidence).get(record.sha256) == "what was before"
