@@ -31,6 +31,7 @@ from datasette_memory.index.functions import register
 from datasette_memory.index.schema import CREATE_FTS, FTS_COLUMNS, fts_column
 from datasette_memory.memory import Memory
 from datasette_memory.search.sqlite import SQLiteSearcher
+from datasette_memory.text.query import expression, parse
 from datasette_memory.text.tokenise import index_text
 
 from . import mcp
@@ -171,22 +172,60 @@ def searches(index: Path) -> Row:
         tracing.set_trace_callback(statements.append)
         SQLiteSearcher(tracing).search(query)
         tracing.close()
-        ranked = [sql for sql in statements if "match" in sql and "rank" in sql]
         begun = time.process_time()
-        for sql in ranked:
+        for sql in statements:
             bare.execute(sql).fetchall()
         raw.append(time.process_time() - begun)
         begun = time.process_time()
         memory.search(query)
         whole.append(time.process_time() - begun)
-    bar = 1.5 * statistics.median(raw) * 1000 + 2
-    p50, p95 = (statistics.quantiles(whole, n=20)[at] * 1000 for at in (9, 18))
+    p50, p95 = _p50_p95(whole)
+    raw50, raw95 = _p50_p95(raw)
+    bars = [1.5 * bare + 2 for bare in (raw50, raw95)]
     return Row(
         "keyword search of two terms",
         f"p50 {p50:.2f} ms, p95 {p95:.2f} ms CPU",
-        f"bare SQL p50 {statistics.median(raw) * 1000:.2f} ms",
-        f"p50 {bar:.2f} ms",
-        p50 <= bar,
+        f"bare SQL p50 {raw50:.2f} ms, p95 {raw95:.2f} ms",
+        f"p50 {bars[0]:.2f} ms, p95 {bars[1]:.2f} ms",
+        p50 <= bars[0] and p95 <= bars[1],
+    )
+
+
+def _p50_p95(seconds: Sequence[float]) -> tuple[float, float]:
+    """The median and the 95th percentile, in milliseconds."""
+    cuts = statistics.quantiles(seconds, n=20)
+    return cuts[9] * 1000, cuts[18] * 1000
+
+
+def questions(index: Path, count: int = 60) -> Row:
+    """A question of about 40 pairs of characters against the bare OR of all of them, by bm25."""
+    connection = connect_read(index)
+    last = connection.execute("select max(id) from cards").fetchone()[0]
+    pick = random.Random(3)
+    bare_sql = "select rowid from cards_fts where cards_fts match ? order by rank limit 10"
+    ours: list[float] = []
+    bare: list[float] = []
+    while len(ours) < count:
+        sql = "select body from cards where id = ?"
+        body = connection.execute(sql, [pick.randint(1, last)]).fetchone()[0]
+        runs = re.findall("[\u4e00-\u9fff]{6,}", body)
+        if len(runs) < 8:
+            continue
+        query = "，".join(run[:6] for run in pick.sample(runs, 8))
+        match = expression(parse(query), "any")
+        begun = time.process_time()
+        connection.execute(bare_sql, [match]).fetchall()
+        bare.append(time.process_time() - begun)
+        begun = time.process_time()
+        SQLiteSearcher(connection).search(query, limit=10)
+        ours.append(time.process_time() - begun)
+    (ours_50, ours_95), (_, bare_95) = _p50_p95(ours), _p50_p95(bare)
+    return Row(
+        "question of 40 pairs",
+        f"p50 {ours_50:.1f} ms, p95 {ours_95:.1f} ms CPU",
+        f"bare OR p95 {bare_95:.1f} ms: {ours_95 / bare_95:.2f} times",
+        "0.33 times",
+        ours_95 <= bare_95 / 3,
     )
 
 
@@ -469,6 +508,7 @@ def main() -> int:
         folder = Path(name)
         rows = [*tokenisers(), help_time(), *imports(folder, options.cards)]
         rows.append(searches(folder / "index.db"))
+        rows.append(questions(folder / "index.db"))
         rows += captures(folder, options.cards)
         if shutil.which("wrk"):
             rows.append(requests(folder))

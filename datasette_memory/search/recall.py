@@ -13,7 +13,7 @@ from .scoring import idf
 
 #: So many cards of single terms are looked through, and so many cards are read.
 BUDGET = 20_000
-CANDIDATES = 150
+CANDIDATES = 120
 
 #: With so few terms FTS5's own bm25() chooses well, and costs little.
 FEW = 4
