@@ -3,6 +3,7 @@
 `register` is all that a server needs. Who may call a tool is for the server to say, in `admit`.
 """
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -73,10 +74,13 @@ def annotations(*, reads=False, destroys=False, repeats=False) -> ToolAnnotation
 
 def register(server: MCPServer, admit: Admit, tools: tuple[Tool, ...], *, read_only=False) -> None:
     """Give a server its tools; with `read_only` those alone that change nothing."""
+    # Changes queue up here, where waiting costs nothing, and not at the lock of the vault, which is
+    # not waited for very long.
+    turn = anyio.Lock()
     for tool in tools:
         if not (read_only and tool.writes):
             server.add_tool(
-                _served(tool, admit),
+                _served(tool, admit, turn if tool.writes else contextlib.nullcontext()),
                 name=tool.name,
                 description=tool.description,
                 annotations=tool.annotations,
@@ -84,7 +88,9 @@ def register(server: MCPServer, admit: Admit, tools: tuple[Tool, ...], *, read_o
             )
 
 
-def _served(tool: Tool, admit: Admit) -> Callable[..., Awaitable[CallToolResult]]:
+def _served(
+    tool: Tool, admit: Admit, turn: contextlib.AbstractAsyncContextManager
+) -> Callable[..., Awaitable[CallToolResult]]:
     """The function that the SDK calls: on a thread, every fault told as a sentence."""
 
     async def call(ctx: Context, **arguments) -> CallToolResult:
@@ -92,7 +98,8 @@ def _served(tool: Tool, admit: Admit) -> Callable[..., Awaitable[CallToolResult]
         try:
             memory = await admit(ctx, tool.needs)
             work = functools.partial(tool.function, memory, _by(ctx), **given)
-            answer = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+            async with turn:
+                answer = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except MemoryFault as fault:
             return failure(what_next(fault))
         except Exception as error:
