@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 from ._values import (
     NO_VALUE,
-    bounded,
     is_filler,
     is_identifier,
     is_password,
@@ -19,7 +18,7 @@ from ._values import (
     is_uuid,
     stands_in,
 )
-from .secrets import MORE
+from .bounds import MORE, bounded
 
 _Span = tuple[int, int, str]
 #: Takes a text and the same in lower case, of the same length; gives the first finding first.

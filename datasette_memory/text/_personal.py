@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ._values import bounded
+from .bounds import bounded
 
 _Span = tuple[int, int, str]
 

@@ -1,28 +1,6 @@
 """What a value says about itself: credential, or reference, placeholder, name, code."""
 
 import re
-from collections.abc import Iterator
-from itertools import islice
-
-from .secrets import MORE
-
-# So many findings of one pattern are told apart.
-_MOST = 1000
-
-_Span = tuple[int, int, str]
-
-
-def bounded(spans: Iterator[_Span], length: int) -> Iterator[_Span]:
-    """The first spans of many, and then one from the next to the end of the text.
-
-    `spans` come in the order of the text: a text of nothing but findings costs no more to look
-    through than another, and nothing in it stays unmasked.
-    """
-    yield from islice(spans, _MOST)
-    for start, _, _ in spans:
-        yield start, length, MORE
-        return
-
 
 # More of a value than this is not needed to judge it.
 _JUDGED = 64

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .bounds import MORE
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -26,9 +28,6 @@ class Finding:
     start: int
     end: int
 
-
-#: The class of all that stands behind the findings that are told apart, and of what is in between.
-MORE = "more"
 
 # Whatever `_credentials` finds stands in a text that holds one of these, in lower case ...
 TRIGGERS = (
