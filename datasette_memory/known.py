@@ -10,7 +10,6 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .errors import Ambiguous, MemoryFault, NotFound
@@ -31,7 +30,7 @@ from .vault.kinds import KINDS
 from .vault.names import SUFFIX, file_name, numbered
 from .vault.sources import Source, scan
 from .vault.sources import read as read_file
-from .vault.writer import Vault
+from .vault.writer import Trashed, Vault
 
 #: Near-duplicates are looked for among so many of the best hits.
 SIMILAR_HITS = 10
@@ -386,16 +385,17 @@ class Known:
         return refs + trashed_refs(self.vault)
 
 
-def trashed_refs(vault: Vault) -> list[str]:
-    """The references of the cards in the trash: they are not given again."""
-    refs = []
+def trashed_cards(vault: Vault) -> Iterator[tuple[Trashed, Card]]:
+    """The files in the trash with the cards that they are. Raises OSError when it cannot be listed."""
     for item in vault.trashed():
         with contextlib.suppress(OSError):
-            path = vault.root / item.trash_path
-            card = parse_card(Path(path).read_bytes(), item.path)
-            if card.ref:
-                refs.append(card.ref)
-    return refs
+            data = (vault.root / item.trash_path).read_bytes()
+            yield item, parse_card(data, item.path)
+
+
+def trashed_refs(vault: Vault) -> list[str]:
+    """The references of the cards in the trash: they are not given again."""
+    return [card.ref for _, card in trashed_cards(vault) if card.ref]
 
 
 def _only(connection, reference: str, ids: list[int]) -> dict[str, Any]:

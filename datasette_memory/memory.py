@@ -95,7 +95,7 @@ class Memory(Writing, Keeping):
         as_of: str | None = None,
         by: Mapping[str, str | None] | None = None,
     ) -> SearchResult:
-        """The cards that answer `query`, best first; see `search.tiers` for the order.
+        """The cards that answer `query`, best first; see `search.sqlite` for the order.
 
         `limit` is 5 unless given, and clamped to 1..20. `superseded` lets replaced cards in.
         `secret` searches the cards that are kept out of the index, and those alone, by reading
@@ -445,15 +445,13 @@ class Memory(Writing, Keeping):
     def _in_trash(self, reference: str) -> str | None:
         """Where in the trash the card lies that has this ref, path or title; secret ones nowhere."""
         from .index.links import fold
-        from .vault.card import parse_card
+        from .known import trashed_cards
         from .vault.writer import Vault
 
-        vault = Vault(self.home.vault)
         name = fold(reference)
         if self.is_own():
             with contextlib.suppress(OSError):
-                for item in vault.trashed():
-                    card = parse_card((vault.root / item.trash_path).read_bytes(), item.path)
+                for item, card in trashed_cards(Vault(self.home.vault)):
                     names = {fold(one) for one in (card.ref or "", item.path, card.title)}
                     if name in names and card.sensitivity != "secret":
                         return item.trash_path

@@ -39,6 +39,9 @@ READ = 8_000
 #: A search reads no further card after so many seconds.
 PATIENCE = 0.15
 
+# What the full-text index has of a card beside its body.
+_HEADS = [sql.format(row="cards.") for name, sql in FTS_COLUMNS.items() if name != "body"]
+
 _EXACT = f"""
 select cards_fts.rowid, -cards_fts.rank, cards.superseded_by
 from cards_fts join cards on cards.id = cards_fts.rowid
@@ -47,8 +50,7 @@ and {{conditions}} order by rank limit ?
 """
 
 _TEXTS = f"""
-select cards.id, cards.superseded_by, {FTS_COLUMNS["title"].format(row="cards.")},
-    {FTS_COLUMNS["keywords"].format(row="cards.")}, {FTS_COLUMNS["summary"].format(row="cards.")},
+select cards.id, cards.superseded_by, {", ".join(_HEADS)},
     substr(cards.body, 1, {READ}), length(cards.body)
 from json_each(?) as wanted join cards on cards.id = wanted.value order by wanted.key
 """
@@ -57,10 +59,8 @@ from json_each(?) as wanted join cards on cards.id = wanted.value order by wante
 LOOKED_AT, LOOKED_INTO = 20, 100_000
 
 _WHOLE = f"""
-select cards.id, {FTS_COLUMNS["title"].format(row="cards.")} || char(10) ||
-    {FTS_COLUMNS["keywords"].format(row="cards.")} || char(10) ||
-    {FTS_COLUMNS["summary"].format(row="cards.")} || char(10) ||
-    substr(cards.body, 1, {LOOKED_INTO})
+select cards.id,
+    {" || char(10) || ".join([*_HEADS, f"substr(cards.body, 1, {LOOKED_INTO})"])}
 from cards where id in (select value from json_each(?))
 """
 

@@ -79,12 +79,15 @@ class TermCounter:
             for beginning, number in self._beginnings:
                 if key.startswith(beginning):
                     counts[number] += count
-        for phrase, prefix, number in self._phrases:
-            if all(key in found for key in phrase[: len(phrase) - prefix]):
-                for text in texts:
-                    words = word_tokens(normalise(text))
-                    places = [keys.get(word) for word in words]
-                    counts[number] += _phrase_count(places, phrase, prefix)
+        possible = [
+            one
+            for one in self._phrases
+            if all(key in found for key in one[0][: len(one[0]) - one[1]])
+        ]
+        for text in texts if possible else ():
+            places = [keys.get(word) for word in word_tokens(normalise(text))]
+            for phrase, prefix, number in possible:
+                counts[number] += _phrase_count(places, phrase, prefix)
 
     def _possible_words(self, normal: str) -> dict[str, int]:
         """How often those tokens stand in a text that begin as a term does, or may once their
