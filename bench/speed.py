@@ -36,6 +36,7 @@ from datasette_memory.text.tokenise import index_text
 
 from . import mcp
 from .corpus import cards, write
+from .queries import keyword_times, p50_p95, queries, question_times
 from .row import Row
 
 _CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
@@ -137,50 +138,11 @@ def imports(folder: Path, count: int) -> list[Row]:
     ]
 
 
-def queries(index: Path, count: int, seed: int = 3) -> list[str]:
-    """Queries of two terms, both from one card, half of them Chinese."""
-    pick = random.Random(seed)
-    connection = connect_read(index)
-    last = connection.execute("select max(id) from cards").fetchone()[0]
-    found: list[str] = []
-    while len(found) < count:
-        row = connection.execute(
-            "select body from cards where id = ?", [pick.randint(1, last)]
-        ).fetchone()
-        chinese = re.findall("[\u4e00-\u9fff]{6,}", row[0])
-        english = re.findall("[a-z]{5,}", row[0])
-        if len(found) % 2 and len(chinese) > 2:
-            runs = pick.sample(chinese, 2)
-            found.append(" ".join(r[(at := pick.randrange(len(r) - 2)) : at + 2] for r in runs))
-        elif not len(found) % 2 and len(english) > 10:
-            found.append(" ".join(pick.sample(english, 2)))
-    return found
-
-
 def searches(index: Path) -> Row:
-    """`Memory.search` against the bare SQL of its statements, on the same queries, alternating.
-
-    In CPU time: all of it happens in this thread, and a shared machine has other work to do.
-    """
-    memory = Memory(db=str(index))
-    bare = connect_read(index)
-    whole: list[float] = []
-    raw: list[float] = []
-    for query in queries(index, 300):
-        statements: list[str] = []
-        tracing = connect_read(index)
-        tracing.set_trace_callback(statements.append)
-        SQLiteSearcher(tracing).search(query)
-        tracing.close()
-        begun = time.process_time()
-        for sql in statements:
-            bare.execute(sql).fetchall()
-        raw.append(time.process_time() - begun)
-        begun = time.process_time()
-        memory.search(query)
-        whole.append(time.process_time() - begun)
-    p50, p95 = _p50_p95(whole)
-    raw50, raw95 = _p50_p95(raw)
+    """`Memory.search` against the bare SQL of its statements, on the same queries, alternating."""
+    whole, raw = keyword_times(index)
+    p50, p95 = p50_p95(whole)
+    raw50, raw95 = p50_p95(raw)
     bars = [1.5 * bare + 2 for bare in (raw50, raw95)]
     return Row(
         "keyword search of two terms",
@@ -191,35 +153,10 @@ def searches(index: Path) -> Row:
     )
 
 
-def _p50_p95(seconds: Sequence[float]) -> tuple[float, float]:
-    """The median and the 95th percentile, in milliseconds."""
-    cuts = statistics.quantiles(seconds, n=20)
-    return cuts[9] * 1000, cuts[18] * 1000
-
-
-def questions(index: Path, count: int = 60) -> Row:
+def questions(index: Path) -> Row:
     """A question of about 40 pairs of characters against the bare OR of all of them, by bm25."""
-    connection = connect_read(index)
-    last = connection.execute("select max(id) from cards").fetchone()[0]
-    pick = random.Random(3)
-    bare_sql = "select rowid from cards_fts where cards_fts match ? order by rank limit 10"
-    ours: list[float] = []
-    bare: list[float] = []
-    while len(ours) < count:
-        sql = "select body from cards where id = ?"
-        body = connection.execute(sql, [pick.randint(1, last)]).fetchone()[0]
-        runs = re.findall("[\u4e00-\u9fff]{6,}", body)
-        if len(runs) < 8:
-            continue
-        query = "，".join(run[:6] for run in pick.sample(runs, 8))
-        match = expression(parse(query), "any")
-        begun = time.process_time()
-        connection.execute(bare_sql, [match]).fetchall()
-        bare.append(time.process_time() - begun)
-        begun = time.process_time()
-        SQLiteSearcher(connection).search(query, limit=10)
-        ours.append(time.process_time() - begun)
-    (ours_50, ours_95), (_, bare_95) = _p50_p95(ours), _p50_p95(bare)
+    ours, bare = question_times(index)
+    (ours_50, ours_95), (_, bare_95) = p50_p95(ours), p50_p95(bare)
     return Row(
         "question of 40 pairs",
         f"p50 {ours_50:.1f} ms, p95 {ours_95:.1f} ms CPU",
