@@ -31,7 +31,6 @@ from datasette_memory.index.functions import register
 from datasette_memory.index.schema import CREATE_FTS, FTS_COLUMNS, fts_column
 from datasette_memory.memory import Memory
 from datasette_memory.search.sqlite import SQLiteSearcher
-from datasette_memory.text.query import expression, parse
 from datasette_memory.text.tokenise import index_text
 
 from . import mcp
