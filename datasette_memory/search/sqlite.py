@@ -1,8 +1,9 @@
 """The search over the SQLite index.
 
-Keywords are answered by the cards that hold all of them, and by nothing else: FTS5 ranks those. A
-question, and keywords that no card holds together, are answered by the cards that hold most of
-what is rare in them: `recall` finds them, `scoring` puts them in order, `tiers` says what each is.
+Keywords, and what a card is called, are answered by the cards that hold all of it, and by nothing
+else: FTS5 ranks those. A question, and keywords that no card holds together, are answered by the
+cards that hold most of what is rare in them: `recall` finds them, `scoring` puts them in order,
+`tiers` says what each is.
 """
 
 import json
@@ -15,7 +16,7 @@ from ..index.connection import sqlite3
 from ..index.links import TITLE, hashed_name
 from ..index.schema import FTS_COLUMNS
 from ..text.count import TermCounter
-from ..text.importance import are_keywords, are_plain, weights
+from ..text.importance import are_keywords, are_plain, are_together, may_be_name, weights
 from ..text.literal import folded, holds, pieces
 from ..text.matches import find
 from ..text.query import MAX_CHARACTERS, MAX_TERMS, Term, expression, parse
@@ -70,6 +71,13 @@ _NAMED = (
     "and card_id in (select value from json_each(?))"
 )
 
+# Whether a card is called so, or a link asks for a card that is.
+_IS_NAME = (
+    f"select exists (select 1 from names where key = ?1 and rank >= {TITLE}) "
+    "or exists (select 1 from links where key = ?1) "
+    "or exists (select 1 from links where other_key = ?1)"
+)
+
 _CARD = """
 select ref, path, title, kind, source, summary, body, created, ttl, valid_until
 from cards where id = ?
@@ -107,7 +115,7 @@ class SQLiteSearcher:
         terms = parse(query)
         where = filters.sql()
         found, left_out, cut_short, said = [], 0, False, None
-        if are_keywords(terms):
+        if are_keywords(terms) or may_be_name(terms) and self._is_name(query):
             found, left_out = self._exact(query, terms, where, limit, superseded)
         if terms and not found:
             scored, cut_short = self._scored(terms, where, limit)
@@ -134,7 +142,8 @@ class SQLiteSearcher:
         conditions, parameters = where
         statement = _EXACT.format(conditions=conditions)
         doubled = [term for term, weight in zip(terms, weights(terms)) if weight > 1]
-        typed, plain = pieces(query), are_plain(terms)
+        typed = pieces(query, are_together(terms))
+        plain = are_keywords(terms) and are_plain(terms)
         for tier in ("all", "all-prefix"):
             # A term that weighs twice is asked twice.
             match = expression((*terms, *doubled), tier)
@@ -159,6 +168,10 @@ class SQLiteSearcher:
         """Those of the cards that hold the query as it was typed."""
         rows = self.connection.execute(_WHOLE, [json.dumps(ids)])
         return {id for id, text in rows if holds(folded(text), typed)}
+
+    def _is_name(self, query: str) -> bool:
+        """Whether a card has the query as its title or alias, or a link has it as its target."""
+        return bool(self.connection.execute(_IS_NAME, [hashed_name(query)]).fetchone()[0])
 
     def _named_first(self, query: str, found: list[Ranked]) -> list[Ranked]:
         """The list with the cards first that have the query as their title or alias."""

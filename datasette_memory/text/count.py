@@ -43,15 +43,20 @@ class TermCounter:
             for phrase in term.phrases:
                 keys = tuple(map(index_key, phrase))
                 prefix = number in prefixes and term.extends(phrase)
-                if len(keys) > 1:
-                    self._phrases.append((keys, prefix, number))
-                elif prefix:
-                    self._beginnings.append((keys[0], number))
-                else:
-                    self._words.setdefault(keys[0], []).append(number)
+                self._add(keys, prefix, number)
+                for other in term.others(phrase) if prefix else ():
+                    self._add((*keys[:-1], index_key(other[-1])), False, number)
         wanted = {*self._words, *(key for key, _ in self._beginnings)}
         wanted |= {key for keys, *_ in self._phrases for key in keys}
         self._starts = tuple({key[: max(1, len(key) - MOST_CHANGED)] for key in wanted})
+
+    def _add(self, keys: tuple[str, ...], prefix: bool, number: int) -> None:
+        if len(keys) > 1:
+            self._phrases.append((keys, prefix, number))
+        elif prefix:
+            self._beginnings.append((keys[0], number))
+        else:
+            self._words.setdefault(keys[0], []).append(number)
 
     def count(self, *texts: str) -> list[int]:
         """How often each term stands in all of `texts`; a phrase is within one of them."""

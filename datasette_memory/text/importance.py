@@ -31,6 +31,9 @@ _NAME = 2.0
 #: So many terms at the most are keywords, and so many words among them; more are a question.
 KEYWORDS, KEYWORD_WORDS = 4, 3
 
+#: So many at the most are in a name that is asked for as a whole.
+NAME = 12
+
 
 def weights(terms: tuple[Term, ...]) -> tuple[float, ...]:
     """The weight of each term, 1 for an ordinary one."""
@@ -44,11 +47,24 @@ def weights(terms: tuple[Term, ...]) -> tuple[float, ...]:
 
 def are_keywords(terms: tuple[Term, ...]) -> bool:
     """Whether the terms are names of something, not a question about it: cards that hold them all
-    are then the answer, and others are noise."""
+    are then the answer, and others are noise. `user by id` is a name with a common word inside."""
     words = sum(not CJK_RUN.match(term.phrases[0][0]) for term in terms)
     if not 0 < len(terms) <= KEYWORDS or words > KEYWORD_WORDS:
         return False
-    return min(weights(terms)) >= _PARTICLE
+    told = weights(terms)
+    if len(terms) == words:
+        told = (told[0], told[-1])
+    return min(told) >= _PARTICLE
+
+
+def are_together(terms: tuple[Term, ...]) -> bool:
+    """Whether there is a common word among keywords, so that they stand side by side."""
+    return min(weights(terms), default=1) < _PARTICLE
+
+
+def may_be_name(terms: tuple[Term, ...]) -> bool:
+    """Whether the terms, though too many for keywords, could be what a card is called."""
+    return 0 < len(terms) <= NAME and min(weights(terms)) >= _PARTICLE
 
 
 def are_plain(terms: tuple[Term, ...]) -> bool:

@@ -21,13 +21,17 @@ def folded(text: str) -> str:
     return _LATIN_WITH_MARK.sub(lambda found: unicodedata.normalize("NFD", found[0])[0], folded)
 
 
-def pieces(query: str) -> tuple[tuple[str, ...], ...]:
+def pieces(query: str, together: bool = False) -> tuple[tuple[str, ...], ...]:
     """What stands between the spaces of a query, folded; each with its other spellings: `hostKey`
-    is `host key`, `host_key` and `host-key` as well."""
+    is `host key`, `host_key` and `host-key` as well. With `together` the query is one piece, and
+    `user by id` is `userById` too."""
     found = []
-    for piece in normalise(query).split():
-        parts = [part for _, part in camel_parts(piece)]
+    words = normalise(query).split()
+    for piece in [" ".join(words)] if together else words:
+        parts = words if together else [part for _, part in camel_parts(piece)]
         spelt = [sign.join(parts) for sign in " _-"] if parts else []
+        if together:
+            spelt.append("".join(words))
         found.append(tuple(folded(one) for one in (piece, *spelt)))
     return tuple(dict.fromkeys(found))
 

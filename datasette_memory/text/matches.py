@@ -51,7 +51,12 @@ def find(text: str, terms: tuple[Term, ...]) -> list[Match]:
         else:
             for phrase in term.phrases:
                 keys = tuple(map(index_key, phrase))
-                patterns.append(_Pattern(number, keys, term.extends(phrase)))
+                longer = term.extends(phrase)
+                patterns.append(_Pattern(number, keys, longer))
+                if longer:
+                    for other in term.others(phrase):
+                        keys = (*keys[:-1], index_key(other[-1]))
+                        patterns.append(_Pattern(number, keys, False))
     if patterns:
         found += _find_words(normal, patterns)
     found.sort()

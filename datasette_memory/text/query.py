@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from .normalise import normalise
-from .stem import index_key
+from .stem import index_key, other_endings
 from .tokenise import CJK_RUN, WORD, camel_parts
 
 #: From exact to loose. `all`: every term; `any`: at least one; `-prefix`: words may go on.
@@ -44,15 +44,22 @@ class Term:
 
     def expression(self, prefix: bool) -> str:
         """The term in FTS5's query language."""
-        quoted = [
-            '"' + " ".join(phrase) + '"' + "*" * (self.open or prefix and self.extends(phrase))
-            for phrase in self.phrases
-        ]
+        quoted = []
+        for phrase in self.phrases:
+            longer = prefix and self.extends(phrase)
+            quoted.append('"' + " ".join(phrase) + '"' + "*" * (self.open or longer))
+            if longer:
+                quoted += [f'"{" ".join(one)}"' for one in self.others(phrase)]
         return quoted[0] if len(quoted) == 1 else "(" + " OR ".join(quoted) + ")"
 
     def extends(self, phrase: tuple[str, ...]) -> bool:
         """Whether the prefix tiers ask `phrase`, one of `phrases`, as a prefix."""
         return self.extensible and _is_prefix(phrase[-1])
+
+    def others(self, phrase: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """What the prefix tiers ask beside a `phrase` that they ask as a prefix: its last word may
+        go on to one of which the index keeps less."""
+        return [(*phrase[:-1], word) for word in other_endings(phrase[-1])]
 
 
 def parse(query: str) -> tuple[Term, ...]:

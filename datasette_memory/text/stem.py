@@ -38,6 +38,16 @@ _STEP_4 = (
     "ism", "ate", "iti", "ous", "ive", "ize",
 )  # fmt: skip
 
+_DOUBLING = ("ing", "ed")
+_AFTER_Y = ("ment", "er")
+# The common ones first: they stand for all that leave the same of a word.
+_SUFFIXES = tuple(
+    dict.fromkeys(
+        "ing ed es ation izer ization ize er ment ness ion able ible ance ence ive al".split()
+        + [*_STEP_4, *(suffix for suffix, _ in (*_STEP_2, *_STEP_3))]
+    )
+)
+
 
 def index_key(token: str) -> str:
     """What FTS5 stores for a case-folded `token` of `tokenise.tokens()`.
@@ -60,6 +70,32 @@ def _key(token: str) -> str:
     if stored.isascii():
         return stored
     return stored.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=4096)
+def other_endings(beginning: str) -> tuple[str, ...]:
+    """Words, one for each key, that begin so while their keys do not begin as its key does:
+    `configurati` goes on to `configuration`, which is kept as `configur`. `beginning` is
+    case-folded; mostly there is none."""
+    if not beginning.isascii() or len(beginning) <= _MIN_BYTES:
+        return ()
+    own = index_key(beginning)
+    found: dict[str, str] = {}
+    for end in range(_MIN_BYTES, len(beginning)):
+        stem, rest = beginning[:end], beginning[end:]
+        doubled = stem[-1] if stem[-1] not in "aeiouy" else ""
+        for suffix in _SUFFIXES:
+            for ending in (suffix, doubled + suffix) if suffix in _DOUBLING else (suffix,):
+                if ending.startswith(rest) and not (key := index_key(stem + ending)).startswith(
+                    own
+                ):
+                    found.setdefault(key, stem + ending)
+    if beginning[-1] == "y" and beginning[-2] in "aeou":
+        # A y alone becomes an i (deploi), and stays within a word (deployments, deploy).
+        for suffix in _AFTER_Y:
+            if not (key := index_key(beginning + suffix)).startswith(own):
+                found.setdefault(key, beginning + suffix)
+    return tuple(found[key] for key in sorted(found))
 
 
 # Long tokens are rare, and would fill the memory.

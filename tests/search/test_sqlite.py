@@ -96,6 +96,35 @@ def test_cards_that_hold_all_keywords_are_the_whole_answer(make_searcher):
     assert found(make_searcher(less).search("alpha beta")) == [("prefix", "all-prefix")]
 
 
+NAMED = {
+    "title.md": "---\ntitle: 运维值班速查\n---\n电话在第一页。",
+    "alias.md": "---\ntitle: 磁盘写满\naliases: [八月事故日志]\n---\n先删压舱文件。",
+    "link.md": "先写 [[对象存储迁移方案]]。",
+    "mention.md": "忘了就看运维值班速查、八月事故日志。",
+    "parts.md": "值班的人速查运维手册；事故日志在八月；迁移对象存储，方案另写。",
+}
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("运维值班速查", ["title", "mention"]),
+        ("八月事故日志", ["alias", "mention"]),
+        ("对象存储迁移方案", ["link"]),
+    ],
+)
+def test_who_asks_for_a_card_by_its_name_gets_it_and_who_names_it(make_searcher, query, expected):
+    assert found(make_searcher(NAMED).search(query)) == [(one, "all") for one in expected]
+
+
+def test_what_no_card_is_called_is_asked_as_before(make_searcher):
+    less = {path: text for path, text in NAMED.items() if path != "title.md"}
+    assert found(make_searcher(less).search("运维值班速查")) == [
+        ("mention", "all"),
+        ("parts", "any"),
+    ]
+
+
 def test_without_them_any_term_counts_and_prefixes_fill_up(make_searcher):
     less = {path: GREEK[path] for path in ("one.md", "two.md", "loose.md", "none.md")}
     result = make_searcher(less).search("alpha beta")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from datasette_memory.text.count import TermCounter
 from datasette_memory.text.query import parse
+from datasette_memory.text.stem import index_key, other_endings
 from datasette_memory.text.tokenise import CJK_RUN, FTS5_TOKENIZE, index_text
 
 
@@ -70,6 +71,12 @@ def fts5_counts(text: str, query: str, prefix: bool) -> list[int]:
                 same = here[:-1] == wanted[:-1] and here[-1] is not None
                 end = same and (
                     here[-1].startswith(wanted[-1]) if open_end else here[-1] == wanted[-1]
+                )
+                end = (
+                    end
+                    or same
+                    and open_end
+                    and here[-1] in map(index_key, other_endings(phrase[-1]))
                 )
                 count += bool(end)
         found.append(count)

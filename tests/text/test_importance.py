@@ -2,7 +2,13 @@
 
 import pytest
 
-from datasette_memory.text.importance import are_keywords, are_plain, weights
+from datasette_memory.text.importance import (
+    are_keywords,
+    are_plain,
+    are_together,
+    may_be_name,
+    weights,
+)
 from datasette_memory.text.query import parse
 
 
@@ -45,6 +51,19 @@ def test_keywords(query):
 )
 def test_questions(query):
     assert not are_keywords(parse(query))
+
+
+def test_a_common_word_may_stand_between_two_others():
+    assert are_keywords(parse("user by id")) and are_together(parse("user by id"))
+    assert not are_together(parse("user id")) and not are_together(())
+    for query in ("by user id", "user id by", "who is user", "用户 by 编号"):
+        assert not are_keywords(parse(query))
+
+
+def test_what_may_be_a_name():
+    assert may_be_name(parse("运维值班速查")) and may_be_name(parse("八月事故日志"))
+    for query in ("", "怎么备份数据库", "Which card is it", "一二三四五六七八九十百千万亿"):
+        assert not may_be_name(parse(query))
 
 
 def test_keywords_with_a_particle_in_them():

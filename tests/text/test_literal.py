@@ -27,3 +27,16 @@ from datasette_memory.text.literal import folded, holds, pieces
 )
 def test_what_a_text_holds(text, query, expected):
     assert holds(folded(text), pieces(query)) is expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("the user by id", True),
+        ("getUserById(1)", True),
+        ("user_by_id", True),
+        ("a user found by its id", False),
+    ],
+)
+def test_words_that_belong_together(text, expected):
+    assert holds(folded(text), pieces("user by id", together=True)) is expected

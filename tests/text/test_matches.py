@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from datasette_memory.text.matches import MOST_PLACES, Match, find
 from datasette_memory.text.query import Term, parse
 from datasette_memory.text.snippet import coverage
-from datasette_memory.text.stem import index_key
+from datasette_memory.text.stem import index_key, other_endings
 from datasette_memory.text.tokenise import FTS5_TOKENIZE, Token, index_text, tokens
 
 
@@ -76,6 +76,7 @@ def reference(text: str, terms: tuple[Term, ...]) -> list[Match]:
             for at in range(len(keys) - len(wanted) + 1):
                 run = keys[at : at + len(wanted)]
                 ends = run[-1].startswith(last) if prefix else run[-1] == last
+                ends = ends or prefix and run[-1] in map(index_key, other_endings(phrase[-1]))
                 if not ends or run[:-1] != wanted[:-1]:
                     continue
                 if term.open:

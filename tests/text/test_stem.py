@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasette_memory.text.stem import MOST_CHANGED, index_key
+from datasette_memory.text.query import parse
+from datasette_memory.text.stem import MOST_CHANGED, index_key, other_endings
 from datasette_memory.text.tokenise import FTS5_TOKENIZE, index_text, tokens
 
 
@@ -195,3 +196,39 @@ def test_how_far_a_stem_strays_from_its_word():
         if word.isascii() and word.isalnum():
             stored = index_key(word)
             assert word.startswith(stored[: max(1, len(stored) - MOST_CHANGED)]), word
+
+
+# What is typed before a word is finished.
+WORDS = (
+    "configuration tokenizer tokenization embedding organizational generalization relational "
+    "happiness hopefully rollback restoring deployments dependency possibilities conditional "
+    "effectiveness adjustable irritant replacement adoption communism activate formalize "
+    "decisiveness sensibility vietnamization operator triplicate formative electrical goodness "
+    "revival allowance inference airliner gyroscopic defensible homologous bowdlerize plotted"
+).split()
+
+
+def test_a_word_is_found_by_any_beginning_of_four_letters():
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f'create virtual table f using fts5(a, tokenize="{FTS5_TOKENIZE}")')
+    connection.executemany("insert into f values (?)", [(index_text(word),) for word in WORDS])
+    missed = []
+    for number, word in enumerate(WORDS, 1):
+        for end in range(4, len(word) + 1):
+            (term,) = parse(word[:end])
+            match = term.expression(prefix=True)
+            sql = "select rowid from f where a match ?"
+            if (number,) not in connection.execute(sql, [match]).fetchall():
+                missed.append((word, word[:end], match))
+    assert missed == []
+
+
+def test_other_endings_by_hand():
+    def keys(beginning):
+        return {index_key(word) for word in other_endings(beginning)}
+
+    assert "configur" in keys("configurati") and "token" in keys("tokeni")
+    assert "embed" in keys("embeddi") and "possibl" in keys("possibilit")
+    assert all(word.startswith("configurati") for word in other_endings("configurati"))
+    for finished in ("backup", "search", "index", "query", "配置", "ab", ""):
+        assert other_endings(finished) == ()
