@@ -19,6 +19,7 @@ from ._values import (
     stands_in,
 )
 from .bounds import MORE, bounded
+from .lazy import lazy
 
 _Span = tuple[int, int, str]
 #: Takes a text and the same in lower case, of the same length; gives the first finding first.
@@ -132,14 +133,14 @@ def _starts_a_word(text: str, at: int) -> bool:
 
 # What may stand between the pieces of a key: white space, and marks of quoting and of diffs.
 _GAP = r"(?:[\s>|#+\"',]|\\[nrt]){1,40}+"
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = lazy(
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rf"(?:{_GAP}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset): [^\n\\]{{0,100}}+"
     r"|[A-Za-z0-9+/=]{16,}+))*+"
     rf"(?:(?:{_GAP}[A-Za-z0-9+/=]{{1,15}}+){{0,2}}{_GAP}-----END [A-Z0-9 ]{{0,60}}-----)?+"
 )
 # A header that other words, an ellipsis or a closing quote follow is talk about the shape.
-_KEY_MAY_FOLLOW = re.compile(
+_KEY_MAY_FOLLOW = lazy(
     r"[ \t]*+(?:\Z|(?:[\r\n]|\\[rn])(?!(?:[\s>|#+]|\\[nrt])*+(?:[.…<*\[{]|[xX]{3}|your|YOUR)))"
 )
 
@@ -158,10 +159,10 @@ def _private_keys(text: str, lowered: str) -> Iterator[_Span]:
 
 # --- secrets of cloud accounts, beside their ids --------------------------------------------
 
-_LONE_SECRET = re.compile(
+_LONE_SECRET = lazy(
     "(?<![A-Za-z0-9_/+=-])(?:[A-Za-z0-9/+]{40}|[A-Za-z0-9]{32}|[A-Za-z0-9]{30})(?![A-Za-z0-9_/+=-])"
 )
-_ACCOUNT = re.compile("(?:A[KS]IA|LTAI|AKID)[A-Za-z0-9]{12,40}+")
+_ACCOUNT = lazy("(?:A[KS]IA|LTAI|AKID)[A-Za-z0-9]{12,40}+")
 _NEAR = 200
 
 
@@ -182,13 +183,11 @@ def _account_secrets(text: str, lowered: str) -> Iterator[_Span]:
 
 # --- passwords in addresses -----------------------------------------------------------------
 
-_IN_URL = re.compile(
-    r"://([^\s:/@\"'<>`\[\](){}|\\^\x7f-\U0010ffff]{0,80}+)"
-    r":([^\s/?\"'<>`\[\](){}|\\^\x7f-\U0010ffff]{1,200})@(?=[A-Za-z0-9_$%])"
-)
-_IN_THIN = re.compile(
-    r"thin:([A-Za-z0-9_.$#-]{1,40}+)/([^\s/@\"'<>\[\](){}\x7f-\U0010ffff]{1,80}+)@"
-)
+# What an address holds anywhere. That is all ASCII: a class that leaves out a few characters and all
+# of Unicode behind ASCII takes milliseconds to compile.
+_ANYWHERE = "-\0-\x08\x0e-\x1b!#$%&*+,.0-9;=A-Z_a-z~"
+_IN_URL = lazy(f"://([{_ANYWHERE}?]{{0,80}}+):([{_ANYWHERE}:@]{{1,200}})@(?=[A-Za-z0-9_$%])")
+_IN_THIN = lazy(rf"thin:([A-Za-z0-9_.$#-]{{1,40}}+)/([{_ANYWHERE}:?`|\\^]{{1,80}}+)@")
 
 
 def _address_finder(pattern: re.Pattern[str]) -> _Finder:
@@ -217,7 +216,7 @@ _TOKEN_NAMES = (
     + "|".join(f"(?<={word}key)|(?<={word}[-_. ]key)" for word in _KEY_OF)
     + ")"
 )
-_PASSWORD_NAME = re.compile(_PASSWORD_NAMES)
+_PASSWORD_NAME = lazy(_PASSWORD_NAMES)
 _BLANK = "[ \t\u3000]"
 _COPULA = (
     "(?:现在|目前|暂时|暂|分别|默认|初始|统一|重新|临时|已经?|被|都|均|也|就|应){0,3}+"
@@ -225,7 +224,7 @@ _COPULA = (
 )
 # A name and what leads to its value, applied to the text in lower case. `strict` holds the ways
 # that prose also uses for other things.
-_NAMED = re.compile(
+_NAMED = lazy(
     rf"""
     (?:{_PASSWORD_NAMES}|{_TOKEN_NAMES})
     (?:[-_.](?:prod|dev|test|stag(?:e|ing)|root|admin|old|new)
@@ -254,9 +253,9 @@ _NAMED = re.compile(
     re.VERBOSE,
 )
 _CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』", "【": "】"}
-_RUN = re.compile("[!-~]{0,4096}+")
+_RUN = lazy("[!-~]{0,4096}+")
 # Where a value without quotes ends before its run does: at a quote, or where the next name begins.
-_BARE_END = re.compile(
+_BARE_END = lazy(
     r"""
     ["'`<>\\&;,]                    # one charset first: the engine skips to it fast
     (?:
@@ -272,26 +271,30 @@ _FAR = 256
 _MAY_FOLLOW = frozenset(".,;:?\\)]}")
 _OPENING = {")": "(", "]": "[", "}": "{"}
 _MARKS = 8
-_PAIR_BEFORE = re.compile(
+_PAIR_BEFORE = lazy(
     f"(?:[账帐]号|账户|用户名?|username|user|login|account){_BLANK}?(?:[/／、&和及]{_BLANK}?)?$"
 )
-_SETTING = re.compile(r"[A-Za-z_][\w.-]{0,63}+[=:]")
+_SETTING = lazy(r"[A-Za-z_][\w.-]{0,63}+[=:]")
 # Behind a blank alone: no setting, no markup, and no name that is a common word or command.
-_STRICT = re.compile(rf"(?!{_SETTING.pattern})[^()\[\]{{}}]*")
-_BY_WORD = re.compile("pass(?!word|phrase|code)")
+_STRICT = lazy(rf"(?!{_SETTING.pattern})[^()\[\]{{}}]*")
+_BY_WORD = lazy("pass(?!word|phrase|code)")
 # What stands before the names of tokens that open no door.
 _OF_NO_DOOR = (
     "next", "page", "paging", "pagination", "start", "starting", "continue", "continuation",
     "forward", "backward", "sync", "update", "cursor", "public", "csrf", "xsrf", "idempotency",
 )  # fmt: skip
-_LINE_ENDS = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
+_LINE_ENDS = lazy(r"[ \t]*+(?:[\r\n]|\Z)")
 
 
+# Every value that follows a name holds one; without any, the long pattern need not be compiled.
+_DIGIT = lazy("[0-9]")
 # So many values are judged, one by one; what has more of them is no note.
 _MOST_VALUES = 10_000
 
 
 def _named(text: str, lowered: str) -> Iterator[_Span]:
+    if not _DIGIT.search(lowered):
+        return
     done = run_end = judged = 0
     for match in _NAMED.finditer(lowered):
         start = match.end()
@@ -391,7 +394,7 @@ def _is_bare_pass(lowered: str, start: int, end: int) -> bool:
 
 
 # What mail providers call 授权码 is sixteen letters.
-_MAIL_CODE = re.compile(
+_MAIL_CODE = lazy(
     f"(?:授权码|授權碼){_BLANK}?(?:[:：=]|是|为)?{_BLANK}{{0,4}}([a-z]{{16}}|[A-Z]{{16}})(?![A-Za-z0-9_])"
 )
 
@@ -404,7 +407,7 @@ def _mail_codes(text: str, lowered: str) -> Iterator[_Span]:
 
 # --- SQL, HTTP, commands --------------------------------------------------------------------
 
-_SQL = re.compile("identified[ \t]+by[ \t]+(?:password[ \t]+)?(['\"])([!-~]{6,128}?)\\1")
+_SQL = lazy("identified[ \t]+by[ \t]+(?:password[ \t]+)?(['\"])([!-~]{6,128}?)\\1")
 
 
 def _sql_passwords(text: str, lowered: str) -> Iterator[_Span]:
@@ -414,8 +417,8 @@ def _sql_passwords(text: str, lowered: str) -> Iterator[_Span]:
             yield start, end, "password"
 
 
-_BEARER = re.compile(r"bearer[ \t:]{1,4}([a-z0-9._~+/=-]{12,}+)")
-_AUTHORIZATION = re.compile(
+_BEARER = lazy(r"bearer[ \t:]{1,4}([a-z0-9._~+/=-]{12,}+)")
+_AUTHORIZATION = lazy(
     r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?"
     r"(basic[ \t]{1,4})?([a-z0-9._~+/-]{8,4000}+={0,2})"
 )
@@ -447,13 +450,11 @@ def _is_basic(value: str) -> bool:
     return bool(colon) and user.isprintable() and not stands_in(user, password)
 
 
-_OPTION_P = re.compile(r"(?<=\s)-p\s{0,2}['\"]?([^\s'\"]{6,}+)")
-_OPTION_P_JOINED = re.compile(r"(?<=\s)-p['\"]?([^\s'\"]{6,}+)")
-_OPTION_A = re.compile(r"(?<=\s)-a\s{1,2}['\"]?([^\s'\"]{6,}+)")
-_OPTION_U = re.compile(
-    r"(?<=\s)(?:-u|--user)[ =]{0,3}['\"]?[^\s:'\"]{0,64}['\"]?:['\"]?([^\s'\"]{6,}+)"
-)
-_OPTION_U_PERCENT = re.compile(r"(?<=\s)-U\s{0,2}['\"]?[^\s%'\"]{1,64}%([^\s'\"]{6,}+)")
+_OPTION_P = lazy(r"(?<=\s)-p\s{0,2}['\"]?([^\s'\"]{6,}+)")
+_OPTION_P_JOINED = lazy(r"(?<=\s)-p['\"]?([^\s'\"]{6,}+)")
+_OPTION_A = lazy(r"(?<=\s)-a\s{1,2}['\"]?([^\s'\"]{6,}+)")
+_OPTION_U = lazy(r"(?<=\s)(?:-u|--user)[ =]{0,3}['\"]?[^\s:'\"]{0,64}['\"]?:['\"]?([^\s'\"]{6,}+)")
+_OPTION_U_PERCENT = lazy(r"(?<=\s)-U\s{0,2}['\"]?[^\s%'\"]{1,64}%([^\s'\"]{6,}+)")
 # For MySQL's tools, `-p` and a space is no password.
 _TOOLS = {
     "mysql": _OPTION_P_JOINED,
@@ -470,14 +471,14 @@ _TOOLS = {
     "7z": _OPTION_P_JOINED,
     "smbclient": _OPTION_U_PERCENT,
     "rpcclient": _OPTION_U_PERCENT,
-    "freerdp": re.compile(r"(?<=\s)/p:['\"]?([^\s'\"]{6,}+)"),
-    "net user": re.compile(r"\s{1,2}[^\s/]\S{0,63}\s{1,2}([^\s/]\S{5,}+)"),
-    "net use": re.compile(r"/user:\S{1,64}\s{1,2}([^\s/]\S{5,}+)", re.IGNORECASE),
+    "freerdp": lazy(r"(?<=\s)/p:['\"]?([^\s'\"]{6,}+)"),
+    "net user": lazy(r"\s{1,2}[^\s/]\S{0,63}\s{1,2}([^\s/]\S{5,}+)"),
+    "net use": lazy(r"/user:\S{1,64}\s{1,2}([^\s/]\S{5,}+)", re.IGNORECASE),
 }
-_TOOL = re.compile("|".join(_TOOLS))
+_TOOL = lazy("|".join(_TOOLS))
 # A blank, `-p` and six characters.
 _SHORTEST_OPTION = 9
-_COMMAND_END = re.compile(r"(?<![\\])\r?\n|\Z")
+_COMMAND_END = lazy(r"(?<![\\])\r?\n|\Z")
 
 
 def _commands(text: str, lowered: str) -> Iterator[_Span]:
@@ -504,7 +505,7 @@ def _commands(text: str, lowered: str) -> Iterator[_Span]:
                 yield *found.span(1), "password"
 
 
-_PIPED = re.compile(
+_PIPED = lazy(
     r"echo\s{1,3}(?:-n\s)?['\"]?(?:[a-z_][a-z0-9_-]{0,31}:)?([^\s'\"|]{6,128}+)['\"]?"
     r"\s{0,3}\|\s{0,3}"
     r"(?:sudo\s{1,3}-s|(?:sudo\s{1,3})?chpasswd)"

@@ -2,20 +2,22 @@
 
 import re
 
+from .lazy import lazy
+
 # More of a value than this is not needed to judge it.
 _JUDGED = 64
 
 # The patterns below are applied to a value in lower case.
 
 # Stands for a value, wherever in it this occurs.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy(
     # Each begins with one character, not with a set: the engine then knows where to look.
     r"change[-_ ]?(?:me|this|it)|your[-_ ]?[a-z]|example|placeholder|redacted|masked|dummy|sample"
     r"|insert[-_ ]|replace[-_ ]?|xxx|\*\*\*|\.\.\.|…|\$[{(]|\{\{|%\(|<|>|todo|fixme"
 )
 
 # A word for a secret with a number is a name for one: `password1`, `my_token_2`.
-_NAME = re.compile(
+_NAME = lazy(
     "(?:[a-z]{1,12}[-_]){0,3}(?:a|my|the|new|old|user|root|admin|db|test|some|app|s3)?"
     "(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|(?:(?:access|api|private|secret)[-_]?)?key)s?"
     "[-_]?[0-9]{0,3}"
@@ -31,7 +33,7 @@ _EXTENSIONS = frozenset(
 NO_VALUE = "~/.$*{([<:"
 
 # Something else than a secret, by its shape; each form holds a character of `_MAY_BE_OTHER`.
-_OTHER = re.compile(
+_OTHER = lazy(
     r"""
       --?[a-z][a-z-]*+(?:=.*)?                                                  # option
     | [a-z]:[\\/].* | \\\\.*                                                    # path on Windows
@@ -48,9 +50,9 @@ _OTHER = re.compile(
     re.VERBOSE,
 )
 # An attribute or the name of a host, if its parts are words.
-_DOTTED = re.compile(r"[a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++!?")
-_MAY_BE_OTHER = re.compile(r"[-.:/\\~$*{(\[<@>]")
-_AMOUNT = re.compile(
+_DOTTED = lazy(r"[a-z_]\w*+(?:(?:\.|::|->)[a-z_]\w*+)++!?")
+_MAY_BE_OTHER = lazy(r"[-.:/\\~$*{(\[<@>]")
+_AMOUNT = lazy(
     r"\d++(?:\.\d++)?(?:ms|s|secs?|mins?|h|hours?|d|days?|[kmgt]i?b?|bytes?|bits?|chars?|tokens?|x)"
     r"|(?:\d++[dhms]){2,3}"
 )
@@ -61,7 +63,7 @@ _JOINT = "[-_/+.,:@>]"
 
 def _made_of(part: str) -> re.Pattern[str]:
     """Parts of one kind with a joint between each two."""
-    return re.compile(rf"(?:(?:{part})(?:{_JOINT}|\Z))++")
+    return lazy(rf"(?:(?:{part})(?:{_JOINT}|\Z))++")
 
 
 # Names of algorithms and types: pbkdf2_sha256, AES-256-GCM, utf8mb4, int64.
@@ -76,15 +78,13 @@ _TECHNICAL = _made_of(
 
 # Words and small numbers: `session`, `deployKey2`, `APP2`, `2024`, `k8s`.
 _WORDS = _made_of("(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)++[0-9]{0,4}|[0-9]{1,8}|[A-Za-z0-9]{0,3}")
-_SNAKE = re.compile(
-    "[a-z]+[0-9]{0,2}(?:_(?:[a-z]+[0-9]{0,2}|[0-9]{1,2}))+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
-)
-_LETTER = re.compile("[A-Za-z]")
-_DIGIT = re.compile("[0-9]")
-_UUID = re.compile("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_SNAKE = lazy("[a-z]+[0-9]{0,2}(?:_(?:[a-z]+[0-9]{0,2}|[0-9]{1,2}))+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_LETTER = lazy("[A-Za-z]")
+_DIGIT = lazy("[0-9]")
+_UUID = lazy("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
-_FILLER = re.compile(r"example|placeholder|redacted|your[-_]|x{4}|\.\.\.")
-_STAND_IN = re.compile(r"\$.*|%[a-z(].*|.{0,3}|[A-Z_]+|[a-z]{1,16}[-_](?:pass(?:word|wd)?|pwd|pw)")
+_FILLER = lazy(r"example|placeholder|redacted|your[-_]|x{4}|\.\.\.")
+_STAND_IN = lazy(r"\$.*|%[a-z(].*|.{0,3}|[A-Z_]+|[a-z]{1,16}[-_](?:pass(?:word|wd)?|pwd|pw)")
 
 
 def is_password(value: str, pair: bool = False) -> bool:

@@ -5,13 +5,13 @@ characters wherever they stand. Where some cards hold keywords as they were type
 happen to match.
 """
 
-import re
 import unicodedata
 
+from .lazy import lazy
 from .normalise import normalise
 from .tokenise import camel_parts
 
-_LATIN_WITH_MARK = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN_WITH_MARK = lazy("[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 def folded(text: str) -> str:

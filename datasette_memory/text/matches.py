@@ -1,20 +1,20 @@
 """Where in an original text the terms of a query stand: the ground for snippets and coverage."""
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from .lazy import lazy
 from .normalise import normalise_with_offsets
 from .query import Term
 from .stem import MOST_CHANGED, index_key
-from .tokenise import CJK_RUN, TOKEN_RUN, camel_parts, has_humps
+from .tokenise import CJK_RUN, camel_parts, has_humps, runs
 
 #: A phrase is followed to so many places, the first ones, in one text.
 MOST_PLACES = 10_000
 
-# What TOKEN_RUN finds in ASCII, faster.
-_ASCII_WORD = re.compile("[A-Za-z0-9]+")
+# What `runs` finds in ASCII, faster.
+_ASCII_WORD = lazy("[A-Za-z0-9]+")
 
 
 class Match(NamedTuple):
@@ -83,8 +83,10 @@ def _find_words(normal: str, patterns: list[_Pattern]) -> Iterator[tuple[int, in
     beginnings = tuple(
         {key[: max(1, len(key) - MOST_CHANGED)] for pattern in patterns for key in pattern.keys}
     )
-    run = _ASCII_WORD if normal.isascii() else TOKEN_RUN
-    spans = [match.span() for match in run.finditer(normal)]
+    if normal.isascii():
+        spans = [match.span() for match in _ASCII_WORD.finditer(normal)]
+    else:
+        spans = list(runs(normal))
     words = [normal[start:end] for start, end in spans]
     if not words:
         return

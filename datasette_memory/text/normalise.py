@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ._tables import SIMPLIFIED, TRADITIONAL
+from .lazy import lazy
 
-_FOLD = {ord(t): s for t, s in zip(TRADITIONAL, SIMPLIFIED)}
+_FOLD = str.maketrans(TRADITIONAL, SIMPLIFIED)
 # Most Chinese text holds no character of the table. The search that finds this out is many times
 # faster than the translation, as long as its class stays inside the basic plane.
-_MAY_FOLD = re.compile("[%s]" % "".join(c for c in TRADITIONAL if c < "\U00010000"))
+_UNFOLDED = lazy("[^%s]*+" % "".join(c for c in TRADITIONAL if c < "\U00010000"))
 
-_ASTRAL = re.compile("[\U00020000-\U0003ffff]")
+_ASTRAL = lazy("[\U00020000-\U0003ffff]")
 
 # Characters that nobody sees and that pasted text is full of: soft hyphen, zero width space,
 # direction marks, word joiner, variation selectors (of emoji, and of Han in Japanese names), byte
 # order mark.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
+_INVISIBLE = lazy("[\u00ad\u200b\u200e\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
 
 # What NFKC never changes and never joins to what stands before it: ASCII, Latin letters with
 # diacritics, Han, kana, CJK punctuation.
@@ -34,9 +35,9 @@ _STABLE = (
 # NFKC changes some of these to ASCII punctuation. No token holds either, and nearly every Chinese
 # text has them, so a text without anything else to change is left as it is.
 _PUNCTUATION = "\u2010-\u2029\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
-_UNSTABLE_IN_TOKENS = re.compile(f"[^{_STABLE}{_PUNCTUATION}]")
+_STABLE_IN_TOKENS = lazy(f"[{_STABLE}{_PUNCTUATION}]*+")
 # One character in front comes along, because a mark may compose with it.
-_UNSTABLE = re.compile(f".?[^{_STABLE}]+", re.DOTALL)
+_UNSTABLE = lazy(f".?[^{_STABLE}]+", re.DOTALL)
 
 # A character and the marks on it count up to here, the rest is dropped: nobody writes more, and
 # NFKC takes time with the square of their number.
@@ -51,12 +52,16 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text
-    if _UNSTABLE_IN_TOKENS.search(text):
+    if not _STABLE_IN_TOKENS.fullmatch(text):
         if _has_long_piece(text):
             text = "".join(piece[:_MAX_PIECE] for piece in _pieces(text))
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-        return text.translate(_FOLD) if _MAY_FOLD.search(text) or _ASTRAL.search(text) else text
-    return text.translate(_FOLD) if _MAY_FOLD.search(text) else text
+        return (
+            text
+            if _UNFOLDED.fullmatch(text) and not _ASTRAL.search(text)
+            else text.translate(_FOLD)
+        )
+    return text if _UNFOLDED.fullmatch(text) else text.translate(_FOLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Offsets:
 
 def normalise_with_offsets(text: str) -> tuple[str, Offsets]:
     """The same text as `normalise()`, with the `Offsets` that lead back to `text`."""
-    if text.isascii() or not _UNSTABLE_IN_TOKENS.search(text):
+    if text.isascii() or _STABLE_IN_TOKENS.fullmatch(text):
         return normalise(text), Offsets()
     out: list[str] = []
     normal: list[int] = []

@@ -4,10 +4,11 @@ No query can be a syntax error. Tokens are letters and digits only, each is quot
 such as `AND`, `NEAR`, `*` or `:` are words or separators like any other.
 """
 
-import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .lazy import lazy
 from .normalise import normalise
 from .stem import index_key, other_endings
 from .tokenise import CJK_RUN, WORD, camel_parts
@@ -22,11 +23,12 @@ NOTHING = '""'
 MAX_CHARACTERS = 10_000
 MAX_TERMS = 64
 
+_WORD = lazy(WORD)
 # Words held together by these are one term, an adjacent phrase: `ecs-prod`, `v1.2`, `C:\bin`.
-_JOINED = re.compile(rf"{WORD.pattern}(?:(?:[-._/\\'’]|:[/\\])+{WORD.pattern})*|{CJK_RUN.pattern}")
+_JOINED = lazy(rf"{WORD}(?:(?:[-._/\\'’]|:[/\\])+{WORD})*")
 
 # How a version begins.
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = lazy(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class Term:
     phrases: tuple[tuple[str, ...], ...]
     open: bool = False
     extensible: bool = False
+
+    @property
+    def name(self) -> str:
+        """The term as people read it."""
+        return " ".join(self.phrases[0])
 
     def expression(self, prefix: bool) -> str:
         """The term in FTS5's query language."""
@@ -73,27 +80,37 @@ def parse(query: str) -> tuple[Term, ...]:
     terms: dict[Term, None] = {}
     # normalise() may leave punctuation as it is, and that may join words here.
     normal = unicodedata.normalize("NFKC", normalise(query[:MAX_CHARACTERS]))
-    for match in _JOINED.finditer(normal):
-        for term in _terms(match.group()):
-            terms[term] = None
+    for term in _terms(normal):
+        terms[term] = None
         if len(terms) >= MAX_TERMS:
             break
-    return tuple(terms)[:MAX_TERMS]
+    return tuple(terms)
 
 
-def _terms(piece: str) -> list[Term]:
-    if CJK_RUN.match(piece):
-        if len(piece) == 1:
-            return [Term(((piece,),), open=True)]
-        return [Term(((piece[i : i + 2],),)) for i in range(len(piece) - 1)]
-    words = WORD.findall(piece)
+def _terms(normal: str) -> Iterator[Term]:
+    for number, piece in enumerate(CJK_RUN.split(normal)):
+        if number % 2:
+            yield from _pairs(piece)
+        else:
+            for match in _JOINED.finditer(piece):
+                yield _term(match.group())
+
+
+def _pairs(run: str) -> list[Term]:
+    if len(run) == 1:
+        return [Term(((run,),), open=True)]
+    return [Term(((run[i : i + 2],),)) for i in range(len(run) - 1)]
+
+
+def _term(piece: str) -> Term:
+    words = _WORD.findall(piece)
     phrases = [tuple(word.casefold() for word in words)]
     if len(words) == 1 and (parts := camel_parts(words[0])):
         phrases.append(tuple(part.casefold() for _, part in parts))
     if len(words) > 1 and _NUMBER.fullmatch(phrases[0][0]):
         # 2.3.1 is what v2.3.1 says too; who asks for v2.3.1 means no section of a text.
         phrases.append((f"v{phrases[0][0]}", *phrases[0][1:]))
-    return [Term(tuple(phrases), extensible=any(_is_prefix(phrase[-1]) for phrase in phrases))]
+    return Term(tuple(phrases), extensible=any(_is_prefix(phrase[-1]) for phrase in phrases))
 
 
 def _is_prefix(token: str) -> bool:

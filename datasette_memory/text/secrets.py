@@ -13,11 +13,11 @@ The patterns stand in `_credentials` and `_personal`. They are loaded for the fi
 one of the trigger words below; a text without any costs a few substring searches.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .bounds import MORE
+from .lazy import lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ PREFIXES = (
     "dop_v1_", "glsa_", "gsk_", "hvs.", "lin_api_", "ntn_",
     "pplx-", "sbp_", "shpat_", "tvly-", "xai-",
 )  # fmt: skip
-_LONG_RUN = re.compile("[a-z0-9_.:-]{16,}+")
+_LONG_RUN = lazy("[a-z0-9_.:-]{16,}+")
 
 # Eleven digits are the shortest that `_personal` finds.
-_LONG_NUMBER = re.compile("[0-9](?:[ -]?[0-9]){10}")
+_LONG_NUMBER = lazy("[0-9](?:[ -]?[0-9]){10}")
 
 _Span = tuple[int, int, str]
 

@@ -11,9 +11,19 @@ def jaccard(a: str, b: str) -> float:
 
     P. Jaccard, "The distribution of the flora in the alpine zone", New Phytologist 11, 1912.
     """
-    first, second = set(index_text(a).split()), set(index_text(b).split())
-    together = first | second
-    return len(first & second) / len(together) if together else 0.0
+    return overlap(wording(a), wording(b))
+
+
+def wording(text: str) -> frozenset[str]:
+    """The tokens of a text, for `overlap`: who compares many texts makes them once."""
+    return frozenset(index_text(text).split())
+
+
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """`jaccard` of two texts of which the `wording` is known."""
+    both = len(first & second)
+    together = len(first) + len(second) - both
+    return both / together if together else 0.0
 
 
 def weight(text: str) -> int:

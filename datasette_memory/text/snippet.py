@@ -1,20 +1,19 @@
 """The passage of a text that answers a query best, and how much of the query a text holds."""
 
-import html
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .lazy import lazy
 from .matches import Match, find
 from .query import Term
 
 #: How wide a snippet is, in columns; a Han character, kana or syllable takes two.
 WIDTH = 140
 
-_SPACE = re.compile(r"\s+")
-_WIDE = re.compile(
+_SPACE = lazy(r"\s+")
+_WIDE = lazy(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97c\uac00-\ud7ff\uf900-\ufaff\uff00-\uff60"
-    "\U00020000-\U0003ffff]"
+    "\U00020000-\U0003ffff]+"
 )
 # Where a cut would divide an ASCII word, the snippet gives up so many characters to keep it whole.
 _LONGEST_KEPT = 24
@@ -33,6 +32,8 @@ class Snippet:
 
     def html(self) -> str:
         """The text escaped for HTML, each highlight in `<b>`."""
+        import html
+
         out: list[str] = []
         done = 0
         for start, end in self.highlights:
@@ -128,7 +129,7 @@ def _reach(width: int) -> int:
 def _columns(text: str) -> int:
     """The width of `text`, white space folded."""
     text = _SPACE.sub(" ", text)
-    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
+    return len(text) if text.isascii() else len(text) + sum(map(len, _WIDE.findall(text)))
 
 
 def _fit(text: str, columns: int) -> int:
@@ -140,7 +141,7 @@ def _fit(text: str, columns: int) -> int:
             used += not space
             space = True
         else:
-            used += 2 if character >= "\u1100" and _WIDE.match(character) else 1
+            used += 2 if _is_wide(character) else 1
             space = False
         if used > columns:
             return at
@@ -156,7 +157,11 @@ def _whole_words(text: str, room: int) -> int:
 
 
 def _is_word(character: str) -> bool:
-    return character.isalnum() and not _WIDE.match(character)
+    return character.isalnum() and not _is_wide(character)
+
+
+def _is_wide(character: str) -> bool:
+    return character >= "\u1100" and _WIDE.match(character) is not None
 
 
 def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -15,14 +15,13 @@ as one string, several times faster. Diacritics and English endings are left to 
 `porter unicode61`.
 """
 
-import re
 from array import array
 from collections.abc import Iterator
-from functools import cache
 from itertools import filterfalse
 from typing import NamedTuple
 
 from ._tables import MARKS
+from .lazy import lazy
 from .normalise import normalise, normalise_with_offsets
 
 #: Changes whenever any text may give other tokens; a stored index is then built again.
@@ -39,28 +38,23 @@ _CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uf900-\ufaff"
     "\U0001b000-\U0001b167\U00020000-\U0002fa1f\U00030000-\U000323af"
 )
-_LETTER = rf"[^\W_{_CJK}]"
-_WORD = rf"{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*"
-
-CJK_RUN = re.compile(f"([{_CJK}]+)")
-# Compiled when they are first asked for, which takes milliseconds: writing a card needs none.
-_LATER = {
-    "WORD": _WORD,
-    "TOKEN_RUN": f"[{_CJK}]+|{_WORD}",
-    # NUL, which no token holds, stands in `index_text` where a run of Chinese was cut out.
-    "WORD_OR_CUT": f"{_WORD}|\x00",
-}
+CJK_RUN = lazy(f"([{_CJK}]+)")
+#: A word in a text without Chinese: to leave Chinese out here takes a while to compile.
+WORD = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*"
+_WORD = lazy(WORD)
 # Where a camelCase word divides: `getUser` before U, `HTTPServer` before S.
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HUMP = lazy(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Whether there is such a place at all. It starts at a capital, which most text has few of.
-_ANY_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z])")
+_ANY_HUMP = lazy(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z])")
 
+# NUL, which no token holds, stands in `index_text` where a run of Chinese was cut out.
 _CUT = "\x00"
-# What may belong to a word and is not ASCII: anything but the punctuation and the symbols that
-# are common in notes.
-_OTHER_LETTER = re.compile(
-    f"[^\x00-\x7f{_CJK}\u00b7\u00d7\u2010-\u205e\u2190-\u245f\u2500-\u2775\u2794-\u2bff"
-    "\u3000-\u3004\u3008-\u3020\u3030\uff01-\uff0f\uff1a-\uff20\ufffd]"
+_WORD_OR_CUT = lazy(f"{WORD}|{_CUT}")
+# Text without a letter that is neither ASCII nor Chinese: the rest are the punctuation and the
+# symbols that are common in notes. A class by itself would be compiled twice, for search too.
+_PLAIN = lazy(
+    f"[\x00-\x7f{_CJK}\u00b7\u00d7\u2010-\u205e\u2190-\u245f\u2500-\u2775\u2794-\u2bff"
+    "\u3000-\u3004\u3008-\u3020\u3030\uff01-\uff0f\uff1a-\uff20\ufffd]*+"
 )
 _ASCII_WORDS = bytes(c if chr(c).isalnum() or c == 0 else 32 for c in range(128)) + b" " * 128
 
@@ -73,24 +67,24 @@ class Token(NamedTuple):
     end: int
 
 
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_LATER[name])
-
-
-def __getattr__(name: str) -> re.Pattern[str]:
-    """`WORD` and `TOKEN_RUN`, for those who import them."""
-    if name in _LATER:
-        return _pattern(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def runs(normal: str) -> Iterator[tuple[int, int]]:
+    """Where the runs of Chinese and the words of a normalised text stand, in order."""
+    done = 0
+    for run in CJK_RUN.finditer(normal):
+        for match in _WORD.finditer(normal, done, run.start()):
+            yield match.span()
+        yield run.span()
+        done = run.end()
+    for match in _WORD.finditer(normal, done):
+        yield match.span()
 
 
 def tokens(text: str) -> Iterator[Token]:
     """Every token of a document in index order, with offsets in characters of `text`."""
     normal, offsets = normalise_with_offsets(text)
     parts: list[Token] = []
-    for match in _pattern("TOKEN_RUN").finditer(normal):
-        run, begin, end = match.group(), match.start(), match.end()
+    for begin, end in runs(normal):
+        run = normal[begin:end]
         if not CJK_RUN.match(run):
             yield Token(run.casefold(), offsets.start(begin), offsets.end(end))
             for at, part in camel_parts(run):
@@ -141,7 +135,7 @@ def word_tokens(normal: str) -> list[str]:
 def _words(text: str) -> list[str]:
     """The words and the cuts in a text without Chinese."""
     if not is_plain(text):
-        return _pattern("WORD_OR_CUT").findall(text)
+        return _WORD_OR_CUT.findall(text)
     return ascii_words(text.replace(_CUT, f" {_CUT} "))
 
 
@@ -167,7 +161,7 @@ def _paired(runs: list[str]) -> list[str]:
 
 def is_plain(normal: str) -> bool:
     """Whether a normalised text has no words but those of ASCII letters and digits, and Chinese."""
-    return normal.isascii() or not _OTHER_LETTER.search(normal)
+    return normal.isascii() or _PLAIN.fullmatch(normal) is not None
 
 
 def has_humps(text: str) -> bool:

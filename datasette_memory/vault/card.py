@@ -10,6 +10,7 @@ from typing import Any
 from . import frontmatter, inline
 from .frontmatter import canonical, is_null, resolve
 from .kinds import DEFAULT_KIND, by_name, kind_of_folder
+from .names import MARKDOWN_SUFFIXES
 
 MAX_TITLE = 500
 MAX_SUMMARY = 1000
@@ -474,7 +475,7 @@ def _is_before(end: str, start: str) -> bool:
 def _file_title(path: str) -> str:
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
-    if stem and f".{suffix}".lower() in inline.MARKDOWN_SUFFIXES:
+    if stem and f".{suffix}".lower() in MARKDOWN_SUFFIXES:
         name = stem
     return _one_line(name, MAX_TITLE) or "untitled"
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 
+from ..text.lazy import lazy
+from .names import MARKDOWN_SUFFIXES
+
 MAX_TAGS = 100
 MAX_TAG = 100
 MAX_LINKS = 10_000
 MAX_TARGET = 500
 MAX_SUMMARY = 200
 
-MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
-
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)(?:\[[ xX]\][ \t]+)?")
+_FENCE = lazy(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)")
+_ITEM = lazy(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)(?:\[[ xX]\][ \t]+)?")
 
 
 def without_blocks(body: str) -> str:
@@ -85,7 +86,7 @@ def _without_comments(text: str) -> str:
         position = end + 3
 
 
-_BACKTICKS = re.compile("`+")
+_BACKTICKS = lazy("`+")
 
 
 def without_spans(text: str) -> str:
@@ -120,12 +121,12 @@ def without_spans(text: str) -> str:
 
 # A tag ends at white space, at ASCII punctuation but `-`, `_` and `/`, and at the punctuation
 # of Unicode's general, supplemental, CJK and full-width blocks.
-_TAG = re.compile(
+_TAG = lazy(
     r"#([^\s\0-,.:-@\[-^`{-\x9f\u2000-\u200c\u200e-\u206f\u2e00-\u2e7f\u3000-\u3003\u3008-\u3020"
     r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufeff]+)"
 )
 _BEFORE_TAG = frozenset("，。、；：！？（【「『《…—")
-_NOT_A_NAME = re.compile(r"[\d/_-]*")
+_NOT_A_NAME = lazy(r"[\d/_-]*")
 
 
 def inline_tags(text: str) -> list[str]:
@@ -153,15 +154,15 @@ def inline_tags(text: str) -> list[str]:
     return list(tags)
 
 
-_WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,1000})\]\]")
-_LINK = re.compile(
+_WIKILINK = lazy(r"\[\[([^\[\]\n]{1,1000})\]\]")
+_LINK = lazy(
     r"\]\([ \t]*(?:<([^<>\n]{1,1000})>|([^\s()<>]{1,1000}(?:\([^\s()]{0,200}\)[^\s()]{0,200})?))"
 )
-_DEFINITION = re.compile(
+_DEFINITION = lazy(
     r"^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*(?:<([^<>\n]{1,1000})>|(\S{1,1000}))", re.MULTILINE
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_CONTROL = lazy("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
 def links(text: str) -> list[str]:
@@ -199,27 +200,25 @@ def _add_file(targets: dict[str, None], link: str) -> None:
     targets[link[:MAX_TARGET]] = None
 
 
-_IMAGE = re.compile(
+_IMAGE = lazy(
     r"!\[[^\[\]]{0,500}\](?:\([^()\n]{0,1000}\)|\[[^\[\]]{0,200}\])"
     r"|!\[\[[^\[\]]{0,500}\]\]"
 )
-_TEXT_LINK = re.compile(r"\[([^\[\]]{0,500})\](?:\([^()\n]{0,1000}\)|\[[^\[\]]{0,200}\])")
-_WIKI_TEXT = re.compile(r"\[\[(?:[^\[\]|\n]{0,500}\|)?([^\[\]|\n]{1,500})\]\]")
-_HTML = re.compile(
+_TEXT_LINK = lazy(r"\[([^\[\]]{0,500})\](?:\([^()\n]{0,1000}\)|\[[^\[\]]{0,200}\])")
+_WIKI_TEXT = lazy(r"\[\[(?:[^\[\]|\n]{0,500}\|)?([^\[\]|\n]{1,500})\]\]")
+_HTML = lazy(
     r"</?(?:a|abbr|b|big|blockquote|br|center|code|details|div|em|font|h[1-6]|hr|i|img|kbd|p|picture"
     r"|pre|s|samp|section|small|source|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u"
     r"|video)(?:\s[^<>]{0,1000})?/?>",
     re.IGNORECASE,
 )
-_STRONG = re.compile(r"(\*\*|~~|==)(?=\S)([^\n]{1,300}?)(?<=\S)\1")
-_STRESS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,300})(?<=\S)\*(?![\w*])")
-_ANCHOR = re.compile(r"\s*\{[#.:][^{}]{0,200}\}\s*$")
-_VERBATIM = re.compile(
-    r"\\([*_#\[\]`|<>~=])|(?<!`)(`{1,9})(?!`)(.{1,500}?)(?<!`)\2(?!`)", re.DOTALL
-)
-_ASIDE = re.compile("\0([0-9]+)\0")
-_MARKED = re.compile(r"[*`\[<~=\\{]")
-_BLANKS = re.compile(r"\s+")
+_STRONG = lazy(r"(\*\*|~~|==)(?=\S)([^\n]{1,300}?)(?<=\S)\1")
+_STRESS = lazy(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,300})(?<=\S)\*(?![\w*])")
+_ANCHOR = lazy(r"\s*\{[#.:][^{}]{0,200}\}\s*$")
+_VERBATIM = lazy(r"\\([*_#\[\]`|<>~=])|(?<!`)(`{1,9})(?!`)(.{1,500}?)(?<!`)\2(?!`)", re.DOTALL)
+_ASIDE = lazy("\0([0-9]+)\0")
+_MARKED = lazy(r"[*`\[<~=\\{]")
+_BLANKS = lazy(r"\s+")
 
 
 def plain(text: str) -> str:
@@ -244,8 +243,8 @@ def plain(text: str) -> str:
     return _BLANKS.sub(" ", _CONTROL.sub(" ", text)).strip()
 
 
-_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*)")
-_CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_ATX = lazy(r" {0,3}#{1,6}[ \t]+(.*)")
+_CLOSING_MARKS = lazy(r"(?:^|[ \t]+)#+[ \t]*$")
 
 
 def first_heading(text: str) -> str | None:
@@ -291,12 +290,12 @@ def _is_delimiter(line: str) -> bool:
     return "-" in line and "|" in line and not line.strip("|:- \t")
 
 
-_SKIPPED_LINE = re.compile(
+_SKIPPED_LINE = lazy(
     r"#{1,6}(?:[ \t]|$)|\[[^\[\]]{1,200}\]:|:::|%%|\$\$|\{[%{]|\[\[?toc\]", re.IGNORECASE
 )
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
-_CALLOUT = re.compile(r"\[![\w-]{1,40}\][+-]?[ \t]*")
-_TAG_WORD = re.compile(r"(?:^|(?<=\s))#\S+")
+_BLANK_LINES = lazy(r"\n(?:[ \t]*\n)+")
+_CALLOUT = lazy(r"\[![\w-]{1,40}\][+-]?[ \t]*")
+_TAG_WORD = lazy(r"(?:^|(?<=\s))#\S+")
 
 
 def first_paragraph(text: str) -> str:

@@ -43,6 +43,9 @@ KINDS: tuple[Kind, ...] = (
 
 DEFAULT_KIND = "note"
 
+#: What tells of a state that passes (a signal, a handoff) is stale after so many half-lives.
+STALE_AFTER = 2.0
+
 _BY_NAME = {kind.name: kind for kind in KINDS}
 _BY_PREFIX = {kind.prefix: kind for kind in KINDS}
 _BY_FOLDER = {kind.folder.casefold(): kind.name for kind in KINDS}

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from .inline import MARKDOWN_SUFFIXES
+from ..text.lazy import lazy
 
 SUFFIX = ".md"
+MARKDOWN_SUFFIXES = (SUFFIX, ".markdown", ".mdown", ".mkd")
 MAX_BYTES = 120
 """Bytes of a whole file name in UTF-8, with the number of a namesake and the suffix."""
 
@@ -28,14 +29,14 @@ _UNSAFE = frozenset('<>:"/\\|?*#^[]\u226e\u226f\ufffd')
 # to store it). Format characters and lone surrogates are nothing that a reader sees.
 _DASHED = frozenset({"Cc", "Zs", "Zl", "Zp", "Co", "Cn"})
 _DROPPED = frozenset({"Cf", "Cs"})
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_DASHES = re.compile("-{2,}")
+_VARIATION_SELECTORS = lazy("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_DASHES = lazy("-{2,}")
 # At the start a dot hides the file, a dash looks like an option, a tilde like a home; blanks and
 # dots at the end are cut by Windows.
 _EDGES = " .-~"
 
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: devices, whatever follows a dot.
-_DEVICE = re.compile(
+_DEVICE = lazy(
     r"(CON|PRN|AUX|NUL|CLOCK\$|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9\xb9\xb2\xb3])(?=\.|\Z)",
     re.IGNORECASE,
 )

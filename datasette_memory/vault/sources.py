@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..errors import MemoryFault
-from .inline import MARKDOWN_SUFFIXES
+from .names import MARKDOWN_SUFFIXES
 
 DEFAULT_MAX_BYTES = 2 * 1024 * 1024
 SKIPPED_FOLDERS = frozenset({"node_modules"})

@@ -306,6 +306,24 @@ def test_every_pattern_gives_its_first_finding_first(text):
         assert starts == sorted(starts)
 
 
+@pytest.mark.parametrize(
+    ("form", "value", "ends_it"),
+    [
+        ("x://us{}er:Zq8w3e5r@h", "Zq8w3e5r", ":/@\"'<>`[](){}|\\^"),
+        ("x://user:Zq8w{}3e5r@h", "Zq8w{}3e5r", "/?\"'<>`[](){}|\\^"),
+        ("thin:user/Zq8w{}3e5r@h", "Zq8w{}3e5r", "/@\"'<>[](){}"),
+    ],
+)
+def test_which_characters_stand_in_an_address(form, value, ends_it):
+    for character in map(chr, range(0x80)):
+        text = form.format(character)
+        found = [text[one.start : one.end] for one in find_secrets(text)]
+        holds = not (character.isspace() or character in ends_it or character == "\x7f")
+        assert (found == [value.format(character)]) == holds
+    others = [*range(0x80, 0x10000), *range(0x10000, sys.maxunicode + 1, 31)]
+    assert find_secrets("\n".join(form.format(chr(code)) for code in others)) == ()
+
+
 # --- cost -----------------------------------------------------------------------------------
 
 
