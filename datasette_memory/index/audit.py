@@ -12,8 +12,8 @@ from pathlib import Path
 from .connection import copy_into, sqlite3, transaction
 from .functions import register
 from .links import resolve
-from .project import MARKS
 from .schema import (
+    MARKS,
     create_triggers,
     drop_triggers,
     get_meta,

@@ -235,3 +235,26 @@ def m002_ledger(db: Database) -> None:
         "select t, data ->> 'query' as query, surface, agent, session from events "
         "where kind = 'gap'",
     )
+
+
+@migrations()
+def m003_feedback(db: Database) -> None:
+    db.execute(
+        "create index idx_events_session on events (session, t, id) where kind = 'inject'",
+    )
+    db.execute(
+        "create index idx_events_cohort on events (data ->> 'cohort', t, id) "
+        "where kind in ('inject', 'feedback')"
+    )
+    db.create_view(
+        "injections",
+        "select t, data ->> 'cohort' as cohort, session, agent, surface, "
+        "data ->> 'project' as project, json_array_length(data, '$.cards') as cards, "
+        "data ->> 'tokens' as tokens, data ->> 'budget' as budget from events "
+        "where kind = 'inject'",
+    )
+    db.create_view(
+        "feedback_given",
+        "select t, data ->> 'cohort' as cohort, data ->> 'verdict' as verdict, ref, source, path, "
+        "session, agent, surface from events where kind = 'feedback' and path is not null",
+    )

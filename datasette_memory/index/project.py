@@ -8,9 +8,10 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..ledger.cohort import VERDICTS, parse_cohort
 from ..ledger.events import Event
 from ..ledger.reader import merge
 from ..ledger.writer import FILE_NAME
@@ -18,12 +19,16 @@ from . import numbers
 from .connection import transaction
 from .links import link_keys, resolve
 from .rows import INSERT_LINK, as_json, secret_path
-from .schema import get_meta, set_meta
-
-MARKS = "ledger_marks"
+from .schema import MARKS, get_meta, set_meta
+from .tail import Tail, may_name
 
 # The secret cards when the events were taken in, hashed.
 _SECRET = "ledger_secret"
+
+_INSERT_STATS = (
+    "insert into card_stats (card_id, reads, last_read, support, contradict, gain, adopted, rejected) "
+    "select id, ?3, ?4, ?5, ?6, ?7, ?8, ?9 from cards where source = ?1 and path = ?2"
+)
 
 _INSERT = (
     "insert or ignore into events (id, t, kind, ref, source, path, surface, agent, session, data, "
@@ -132,18 +137,44 @@ def _without_secrets(connection, events: list) -> Iterable:
     if not hidden and not refs:
         return events
     paths = {
-        (event.source, event.path)
+        (source, path)
         for event, _ in events
-        if event.path and secret_path(str(event.source), event.path) in hidden
+        for source, path, _ in _named(event)
+        if path and secret_path(str(source), path) in hidden
     }
-    refs |= {event.ref for event, _ in events if (event.source, event.path) in paths}
+    refs |= {ref for event, _ in events for *place, ref in _named(event) if tuple(place) in paths}
     refs.discard(None)
-    return [
-        (replace(event, ref=None, path=None, data={}, by=dict.fromkeys(event.by)), position)
-        if event.ref in refs or (event.source, event.path) in paths
-        else (event, position)
-        for event, position in events
+
+    def told(event: Event) -> Event:
+        if event.ref in refs or (event.source, event.path) in paths:
+            return replace(event, ref=None, path=None, data={}, by=dict.fromkeys(event.by))
+        if event.kind == "inject" and any(
+            ref in refs or (source, path) in paths for source, path, ref in _named(event)
+        ):
+            return replace(event, data=_without_cards(event.data, refs, paths))
+        return event
+
+    return [(told(event), position) for event, position in events]
+
+
+def _named(event: Event) -> Iterator[tuple[str | None, str | None, str | None]]:
+    """Source, path and ref of each card that an event names."""
+    yield event.source, event.path, event.ref
+    if event.kind == "inject" and (cohort := parse_cohort(event.data)):
+        for card in cohort.cards:
+            yield card.source, card.path, card.ref
+
+
+def _without_cards(data: dict, refs: set, paths: set) -> dict:
+    """The data of an `inject` event without those cards."""
+    kept = [
+        row
+        for row in data["cards"]
+        if isinstance(row, dict)
+        and str(row.get("ref")) not in refs
+        and (str(row.get("source")), str(row.get("path"))) not in paths
     ]
+    return data | {"cards": kept}
 
 
 # --- what hangs on events and cards ---------------------------------------------------------
@@ -151,15 +182,11 @@ def _without_secrets(connection, events: list) -> Iterable:
 
 def _derive(connection) -> None:
     """Make what depends on events and cards together."""
-    reads, links = _walk(connection)
+    state = _walk(connection)
     connection.execute("delete from card_stats")
-    connection.executemany(
-        "insert into card_stats (card_id, reads, last_read) select id, ?3, ?4 from cards "
-        "where source = ?1 and path = ?2",
-        reads,
-    )
+    connection.executemany(_INSERT_STATS, _stats(state))
     connection.execute("delete from links where origin = 'ledger'")
-    for (source, path), found in links.items():
+    for (source, path), found in state.links.items():
         row = connection.execute(
             "select id from cards where source = ? and path = ?", (source, path)
         ).fetchone()
@@ -171,25 +198,81 @@ def _derive(connection) -> None:
     resolve(connection)
 
 
+def _stats(state: "State") -> Iterator[tuple]:
+    for place in state.counts.keys() | state.verdicts.keys():
+        reads, last_read = state.counts.get(place, (0, None))
+        judged = tally(state.verdicts.get(place, {}).values())
+        if reads or judged != NOTHING:
+            yield *place, reads, last_read, *judged
+
+
 Place = tuple[str, str]
 """A source, and a path in it."""
 
 Links = dict[Place, list[tuple[str, str]]]
 """The `(type, target)` of the links on each card."""
 
+Verdicts = dict[str, str]
+"""The verdict on a card by cohort, in the order in which they were given: the last one counts."""
+
+#: What a card has by feedback: support, contradict, gain, adopted, rejected.
+Judged = tuple[int, int, float, int, int]
+NOTHING: Judged = (0, 0, 0.0, 0, 0)
+
+
+def tally(verdicts: Iterable[str]) -> Judged:
+    """What verdicts on a card come to, in their order: an adoption is support + 1 and gain + 0.1, a
+    rejection contradict + 1 and gain - 0.1; gain never leaves -1..1 on the way."""
+    adopted = rejected = tenths = 0
+    for verdict in verdicts:
+        if verdict == "adopted":
+            adopted, tenths = adopted + 1, min(10, tenths + 1)
+        elif verdict == "rejected":
+            rejected, tenths = rejected + 1, max(-10, tenths - 1)
+    return adopted, rejected, tenths / 10, adopted, rejected
+
 
 def links_at(connection, moment: str) -> Links:
     """The links that the ledger held at `moment`, a time as events have it, by the present places
     of the cards that they are on."""
-    return _walk(connection, moment)[1]
+    return {place: list(found) for place, found in _walk(connection, moment).links.items()}
 
 
-def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
-    """`(source, path, reads, last read)` and the links of every card, at its present place.
+@dataclass(slots=True)
+class State:
+    """What the events say of the cards, each by its present place: how often and when last it was
+    read, its links, the verdicts on it, and what `marks` were put on it."""
 
-    Only what concerns places that cards moved from or to needs the events one by one; a card in
+    counts: dict[Place, tuple[int, str]] = field(default_factory=dict)
+    links: dict[Place, dict[tuple[str, str], None]] = field(default_factory=dict)
+    verdicts: dict[Place, Verdicts] = field(default_factory=dict)
+    marks: dict[Place, set[int]] = field(default_factory=dict)
+
+
+Row = tuple[str, str, int, str, str, str, str]
+"""An event: t, file, line, kind, source, path and data as JSON."""
+
+_MOVES = ("moved", "trashed", "restored")
+
+
+def walk(connection, tail: Tail, marks: Iterable[Row] = ()) -> State:
+    """What the events come to with those of `tail`, which must be the whole of it.
+
+    Reads are counted only as far as they decide what moved. `marks` are rows of the kind `mark`,
+    whose data is a number: `State.marks` tells where the card that was there then is now.
+    """
+    return _walk(connection, tail=tail, marks=marks)
+
+
+def _walk(
+    connection, moment: str | None = None, tail: Tail | None = None, marks: Iterable[Row] = ()
+) -> State:
+    """What the events come to.
+
+    Only what concerns places that cards moved from or to needs the reads one by one; a card in
     the trash has its place there, and may come back from it.
     """
+    more = [*marks, *(_told(tail) if tail else ())]
     moved = [
         (source, _move(kind, path, json.loads(data)))
         for kind, source, path, data in connection.execute(
@@ -197,18 +280,27 @@ def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
             "where kind in ('moved', 'trashed', 'restored') and path is not null"
         )
     ]
+    moved += [
+        (source, _move(kind, path, json.loads(data)))
+        for _, _, _, kind, source, path, data in more
+        if kind in _MOVES
+    ]
     places = {(source, path) for source, move in moved for path in move}
-    counts: dict[Place, tuple[int, str]] = {
-        (source, path): (reads, last)
-        for source, path, reads, last in connection.execute(
-            "select source, path, count(*), max(t) from events where kind = 'read' "
-            "and source is not null and path is not null group by source, path"
-        )
-        if (source, path) not in places
-    }
-    links: dict[Place, dict[tuple[str, str], None]] = {}
+    state = State()
+    if tail:
+        more += _reads(tail, places)
+    else:
+        state.counts = {
+            (source, path): (reads, last)
+            for source, path, reads, last in connection.execute(
+                "select source, path, count(*), max(t) from events where kind = 'read' "
+                "and source is not null and path is not null group by source, path"
+            )
+            if (source, path) not in places
+        }
+    counts, links, verdicts = state.counts, state.links, state.verdicts
     came_from: dict[Place, str] = {}
-    for at, t, kind, source, path, data in _in_order(connection, places):
+    for at, t, kind, source, path, data in _in_order(connection, places, more):
         place, record = (source, path), json.loads(data)
         if kind == "read":
             reads, last = counts.get(place, (0, ""))
@@ -221,23 +313,52 @@ def _walk(connection, moment: str | None = None) -> tuple[list[tuple], Links]:
                 links.setdefault(place, {})[link] = None
             else:
                 links.get(place, {}).pop(link, None)
+        elif kind == "feedback":
+            cohort, verdict = record.get("cohort"), record.get("verdict")
+            if isinstance(cohort, str) and verdict in VERDICTS:
+                given = verdicts.setdefault(place, {})
+                # What was said before is taken back.
+                given.pop(cohort, None)
+                given[cohort] = verdict
+        elif kind == "mark":
+            state.marks.setdefault(place, set()).add(record)
         else:
             old, new = _move(kind, path, record)
             here, there = (source, old), (source, new)
-            if came_from.get(there) == old and here not in counts and here not in links:
+            states = (counts, links, verdicts)
+            if came_from.get(there) == old and not any(here in one for one in states):
                 # Told twice, by a sync that was cut short and the one after it.
                 continue
             came_from[there] = old
             came_from.pop(here, None)
-            for state in (counts, links):
-                gone = state.pop(here, None)
-                state.pop(there, None)
+            for one in (*states, state.marks):
+                gone = one.pop(here, None)
+                one.pop(there, None)
                 if gone is not None:
-                    state[there] = gone
-    return (
-        [(*place, *count) for place, count in counts.items()],
-        {place: list(found) for place, found in links.items()},
-    )
+                    one[there] = gone
+    return state
+
+
+def _told(tail: Tail) -> Iterator[Row]:
+    for event, file, line in tail.events(*_MOVES, "linked", "unlinked", "feedback"):
+        links = event.kind in ("linked", "unlinked")
+        if not links or event.data.get("origin") == "ledger":
+            yield from _as_row(event, file, line)
+
+
+def _reads(tail: Tail, places: set[Place]) -> Iterator[Row]:
+    paths = {as_json(path).encode("utf-8", "replace") for _, path in places}
+    if paths:
+        for event, file, line in tail.events("read", holding=lambda line: may_name(line, paths)):
+            if (event.source, event.path) in places:
+                yield from _as_row(event, file, line)
+
+
+def _as_row(event: Event, file: str, line: int) -> Iterator[Row]:
+    if event.source is not None and event.path is not None:
+        yield (
+            event.t, file, line, event.kind, event.source, event.path, as_json(event.data),
+        )  # fmt: skip
 
 
 def _move(kind: str, path: str, record: dict) -> tuple[str, str]:
@@ -247,21 +368,22 @@ def _move(kind: str, path: str, record: dict) -> tuple[str, str]:
     return (path, other) if kind == "trashed" else (other, path)
 
 
-def _in_order(connection, places: Iterable[Place]) -> list[tuple]:
-    """`(time, t, kind, source, path, data)` of moves, of links, and of reads at `places`, sorted as
-    `ledger.reader.merge` does: within a host by position, between hosts by time.
+def _in_order(connection, places: Iterable[Place], more: Iterable[Row]) -> list[tuple]:
+    """`(time, t, kind, source, path, data)` of moves, links, feedback, and reads at `places`, and of
+    `more`, sorted as `ledger.reader.merge` does: within a host by position, between hosts by time.
 
     The first time is the latest that the host had told of until then: its clock may be set back.
     """
     rows = connection.execute(
         "select t, host, line, kind, source, path, data from events "
         "where source is not null and path is not null and ("
-        "kind in ('moved', 'trashed', 'restored') "
+        "kind in ('moved', 'trashed', 'restored', 'feedback') "
         "or kind in ('linked', 'unlinked') and data ->> 'origin' = 'ledger' "
         "or kind = 'read' and (source, path) in "
         "(select value ->> 0, value ->> 1 from json_each(?)))",
         [json.dumps(sorted(places))],
     ).fetchall()
+    rows += more
     rows.sort(key=lambda row: (_host(row[1]), row[1], row[2]))
     latest: dict[str, str] = {}
     ordered = []

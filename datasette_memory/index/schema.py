@@ -107,7 +107,10 @@ def _configure(connection, options: dict[str, int]) -> None:
 
 
 #: Counts the migrations; kept in `meta`, so that a writer in a hurry need not load them to ask.
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
+
+#: Where `meta` keeps how far the table `events` follows the ledger; see `ledger.reader.Marks`.
+MARKS = "ledger_marks"
 
 
 def is_current(connection) -> bool:

@@ -14,12 +14,12 @@ from pathlib import Path
 from ..ledger.events import Event, parse
 from ..ledger.writer import FILE_NAME
 from ..vault.sources import Source
-from .schema import get_meta, set_meta
+from .schema import MARKS, get_meta, set_meta
 
 _SEEN = "ledger_seen"
 
-# Most lines are reads, which change no card.
-_READ = b'"kind":"read"'
+# Most lines are of these, which change no card.
+_PASSED = (b'"kind":"read"', b'"kind":"inject"', b'"kind":"feedback"')
 _CHANGES = frozenset(
     {"created", "updated", "superseded", "moved", "linked", "unlinked", "trashed", "restored"}
 )
@@ -57,7 +57,7 @@ def growth(connection, ledger: Path) -> Growth:
     """What the ledger has grown by since the index last followed it."""
     known = {
         name: int(mark["offset"])
-        for name, mark in json.loads(get_meta(connection, "ledger_marks") or "{}").items()
+        for name, mark in json.loads(get_meta(connection, MARKS) or "{}").items()
     }
     for name, end in json.loads(get_meta(connection, _SEEN) or "{}").items():
         known[name] = max(end, known.get(name, 0))
@@ -91,7 +91,7 @@ def grown_by_us(ends: dict[str, int], ledger: Path, host: str) -> dict[str, int]
 def _changes(lines: bytes) -> list[Event]:
     found = []
     for line in lines.split(b"\n"):
-        if line and _READ not in line:
+        if line and not any(kind in line for kind in _PASSED):
             with contextlib.suppress(ValueError):
                 event = parse(line)
                 if event.kind in _CHANGES:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datasette_memory.index import numbers
+from datasette_memory.index import numbers, verdicts
 from datasette_memory.index.connection import connect_write
 from datasette_memory.index.migrations import migrate
-from datasette_memory.index.project import links_at, project
+from datasette_memory.index.project import links_at, project, tally
+from datasette_memory.index.rows import secret_path
 from datasette_memory.index.single import index_card
 
 PLACES = ("a.md", "b.md", "c.md")
@@ -55,6 +56,17 @@ class Memory:
             )
         )
 
+    def judge(self, path, verdict, cohort="c1", minute=None, host="here-0000") -> None:
+        self.tell("feedback", path, minute, host, cohort=cohort, verdict=verdict)
+
+    def judged(self) -> dict[str, tuple]:
+        """Support, contradict, gain, adopted and rejected of each card that has figures."""
+        rows = self.connection.execute(
+            "select path, support, contradict, gain, adopted, rejected from card_stats "
+            "join cards on cards.id = card_id"
+        )
+        return {path: tuple(figures) for path, *figures in rows}
+
     def links(self) -> list[tuple]:
         return self.connection.execute(
             "select path, type, target from links join cards on cards.id = card_id "
@@ -63,7 +75,8 @@ class Memory:
 
     def tables(self) -> tuple:
         events = self.connection.execute("select * from events order by id").fetchall()
-        return self.reads(), self.links(), events
+        stats = self.connection.execute("select * from card_stats order by card_id").fetchall()
+        return stats, self.links(), events
 
 
 @pytest.fixture
@@ -123,6 +136,80 @@ def test_what_was_thrown_away_takes_its_reads_along(memory):
     memory.tell("restored", "b.md", trash=".trash/1/a.md")
     memory.project()
     assert memory.reads() == {"a.md": 2, "b.md": 1}
+
+
+def test_verdicts_become_figures(memory):
+    memory.judge("a.md", "adopted", "c1")
+    memory.judge("a.md", "adopted", "c2")
+    memory.judge("a.md", "rejected", "c3")
+    memory.judge("b.md", "rejected", "c1")
+    memory.judge("c.md", "ignored", "c1")
+    memory.tell("read", "b.md")
+    memory.project()
+    assert memory.judged() == {"a.md": (2, 1, 0.1, 2, 1), "b.md": (0, 1, -0.1, 0, 1)}
+    assert memory.reads() == {"a.md": 0, "b.md": 1}
+
+
+def test_the_last_verdict_of_a_cohort_counts(memory):
+    memory.judge("a.md", "adopted", "c1")
+    memory.judge("a.md", "adopted", "c1")  # Told twice, as by two processes.
+    memory.judge("b.md", "adopted", "c1")
+    memory.judge("b.md", "rejected", "c2")
+    memory.judge("b.md", "rejected", "c1")
+    memory.judge("c.md", "rejected", "c1")
+    memory.judge("c.md", "ignored", "c1")
+    memory.project()
+    assert memory.judged() == {"a.md": (1, 0, 0.1, 1, 0), "b.md": (0, 2, -0.2, 0, 2)}
+
+
+def test_gain_stays_within_bounds_at_every_step(memory):
+    for number in range(13):
+        memory.judge("a.md", "adopted", f"c{number}")
+        memory.judge("b.md", "rejected", f"c{number}")
+    memory.project()
+    assert memory.judged() == {"a.md": (13, 0, 1.0, 13, 0), "b.md": (0, 13, -1.0, 0, 13)}
+    memory.judge("a.md", "rejected", "last")
+    memory.judge("b.md", "adopted", "last")
+    memory.project()
+    # Not 1.3 - 0.1: what went over the edge is gone.
+    assert memory.judged() == {"a.md": (13, 1, 0.9, 13, 1), "b.md": (1, 13, -0.9, 1, 13)}
+    memory.judge("a.md", "ignored", "last")
+    memory.project()
+    assert memory.judged()["a.md"] == (13, 0, 1.0, 13, 0)
+
+
+def test_verdicts_go_where_the_card_goes(memory):
+    memory.judge("old.md", "adopted", "c1")
+    memory.tell("moved", "a.md", old_path="old.md")
+    memory.judge("old.md", "rejected", "c2")  # Of another card, under the same name.
+    memory.judge("a.md", "rejected", "c1")  # The first word on this card is taken back.
+    memory.judge("b.md", "adopted", "c3")
+    memory.tell("trashed", "b.md", trash=".trash/1/b.md")
+    memory.project()
+    assert memory.judged() == {"a.md": (0, 1, -0.1, 0, 1)}
+    memory.tell("restored", "c.md", trash=".trash/1/b.md")
+    memory.project()
+    assert memory.judged() == {"a.md": (0, 1, -0.1, 0, 1), "c.md": (1, 0, 0.1, 1, 0)}
+
+
+def test_verdicts_of_two_machines(memory):
+    memory.judge("a.md", "adopted", "c1", 30, "here-0000")
+    memory.judge("a.md", "rejected", "c1", 20, "there-0000")
+    memory.judge("b.md", "adopted", "c1", 10, "here-0000")  # The clock was set back.
+    memory.judge("b.md", "rejected", "c1", 25, "there-0000")
+    memory.project()
+    # At b.md too the machine `here` spoke last: it had told of minute 30 before.
+    assert memory.judged() == {"a.md": (1, 0, 0.1, 1, 0), "b.md": (1, 0, 0.1, 1, 0)}
+
+
+def test_a_verdict_that_makes_no_sense_is_none(memory):
+    memory.judge("a.md", "praised")
+    memory.judge("a.md", ["adopted"])
+    memory.judge("a.md", "adopted", cohort=None)
+    memory.judge("a.md", "adopted", cohort=7)
+    memory.tell("feedback", None, cohort="c1", verdict="adopted")
+    memory.project()
+    assert memory.judged() == {}
 
 
 def test_the_position_counts_and_not_the_clock(memory):
@@ -190,6 +277,35 @@ def test_a_secret_card_leaves_nothing_but_that_something_happened(memory):
     ]  # fmt: skip
 
 
+def test_what_was_given_names_no_secret_card(memory):
+    cards = [
+        {"ref": "N_0007", "source": "vault", "path": "s.md"},
+        {"ref": "N_0000", "source": "vault", "path": "a.md"},
+    ]
+    memory.tell("inject", None, cohort="c1", cards=cards)
+    memory.project()
+    [[data]] = memory.connection.execute("select data from events where kind = 'inject'")
+    assert [card["ref"] for card in json.loads(data)["cards"]] == ["N_0007", "N_0000"]
+    # By its event.
+    memory.tell("updated", None, ref="N_0007", secret=True, before="y")
+    memory.project()
+    [[data]] = memory.connection.execute("select data from events where kind = 'inject'")
+    assert [card["ref"] for card in json.loads(data)["cards"]] == ["N_0000"]
+    # By its file, of which the index keeps a hash.
+    memory.connection.execute(
+        "insert into files (source, path, mtime_ns, size, sha256) values ('vault', ?, 0, 0, 'x')",
+        [secret_path("vault", "a.md")],
+    )
+    memory.project()
+    [[data]] = memory.connection.execute("select data from events where kind = 'inject'")
+    assert json.loads(data) == {"cohort": "c1", "cards": []}
+    # What another program wrote into such a list is no fault.
+    memory.tell("inject", None, cohort="c2", cards=[{"ref": ["N_0007"]}, cards[1], "N_0007", 7])
+    memory.project()
+    [[data]] = memory.connection.execute("select data from events where data ->> 'cohort' = 'c2'")
+    assert json.loads(data)["cards"] == [{"ref": ["N_0007"]}]
+
+
 def test_a_ledger_that_was_replaced_is_read_anew(memory):
     memory.tell("read", "a.md")
     memory.project()
@@ -202,14 +318,29 @@ def test_a_ledger_that_was_replaced_is_read_anew(memory):
 
 _EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["read", "moved", "trashed", "restored", "linked", "unlinked"]),
+        st.sampled_from(
+            ["read", "moved", "trashed", "restored", "linked", "unlinked", "feedback", "feedback"]
+        ),
         st.sampled_from([*PLACES, "old.md", ".trash/1/a.md"]),
         st.sampled_from([*PLACES, "old.md", ".trash/1/a.md"]),
         st.integers(0, 90),
         st.sampled_from(["here-0000", "there-0000"]),
+        st.sampled_from(["c1", "c2"]),
+        st.sampled_from(["adopted", "rejected", "ignored"]),
     ),
     max_size=12,
 )
+
+
+def _tell(memory, kind, path, other, minute, host, cohort, verdict) -> None:
+    data = {
+        "read": {},
+        "moved": {"old_path": other},
+        "trashed": {"trash": other},
+        "restored": {"trash": other},
+        "feedback": {"cohort": cohort, "verdict": verdict},
+    }.get(kind, {"origin": "ledger", "type": "refers_to", "target": other})
+    memory.tell(kind, path, minute, host, **data)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -218,17 +349,48 @@ def test_in_parts_as_at_once(tmp_path_factory, events, cuts):
     at_once = Memory(tmp_path_factory.mktemp("once"))
     in_parts = Memory(tmp_path_factory.mktemp("parts"))
     with contextlib.closing(at_once.connection), contextlib.closing(in_parts.connection):
-        for number, (kind, path, other, minute, host) in enumerate(events):
-            data = {
-                "moved": {"old_path": other},
-                "trashed": {"trash": other},
-                "restored": {"trash": other},
-            }.get(kind, {"origin": "ledger", "type": "refers_to", "target": other})
-            data = {} if kind == "read" else data
+        for number, event in enumerate(events):
             for memory in (at_once, in_parts):
-                memory.tell(kind, path, minute, host, **data)
+                _tell(memory, *event)
             if number in cuts:
                 in_parts.project()
         at_once.project()
         in_parts.project()
         assert in_parts.tables() == at_once.tables()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(events=_EVENTS, cuts=st.sets(st.integers(0, 12), max_size=3))
+def test_verdicts_counted_at_once_are_what_a_projection_makes_of_them(
+    tmp_path_factory, events, cuts
+):
+    memory = Memory(tmp_path_factory.mktemp("memory"))
+    with contextlib.closing(memory.connection):
+        for number, event in enumerate(events):
+            _tell(memory, *event)
+            if number in cuts:
+                memory.project()
+        verdicts.count(memory.connection, memory.ledger, [("vault", path) for path in PLACES])
+        counted = {path: row for path, row in memory.judged().items() if any(row)}
+        memory.project()
+        assert counted == {path: row for path, row in memory.judged().items() if any(row)}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from(["adopted", "rejected", "ignored"])),
+        max_size=80,
+    )
+)
+def test_gain_by_the_rules(said):
+    """The same worked out step by step, in tenths, from the verdicts that count."""
+    last = {cohort: number for number, (cohort, _) in enumerate(said)}
+    kept = [verdict for number, (cohort, verdict) in enumerate(said) if last[cohort] == number]
+    gain = 0
+    for verdict in kept:
+        gain += {"adopted": 1, "rejected": -1, "ignored": 0}[verdict]
+        gain = max(-10, min(10, gain))
+    support, contradict, found, adopted, rejected = tally(kept)
+    assert (support, adopted) == (kept.count("adopted"),) * 2
+    assert (contradict, rejected) == (kept.count("rejected"),) * 2
+    assert found == pytest.approx(gain / 10) and -1 <= found <= 1

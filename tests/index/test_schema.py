@@ -215,6 +215,47 @@ def test_migrating_twice_changes_nothing(cards):
     assert not schema.is_memory(sqlite3.connect(":memory:"))
 
 
+def test_an_index_of_an_earlier_version_gets_what_it_lacks(cards):
+    def entries():
+        return cards.query(
+            "select type, name, sql from sqlite_master where tbl_name not like '\\_%' escape '\\' "
+            "order by name"
+        )
+
+    before = entries()
+    for statement in (
+        "drop view injections", "drop view feedback_given", "drop index idx_events_session",
+        "drop index idx_events_cohort", "delete from _sqlite_migrations where name = 'm003_feedback'",
+        "update meta set value = '2' where key = 'schema_version'",
+    ):  # fmt: skip
+        cards.query(statement)
+    with contextlib.closing(connect_write(cards.path)) as connection:
+        assert not schema.is_current(connection)
+        migrate(connection)
+        assert schema.is_current(connection)
+    assert entries() == before
+
+
+def test_what_was_given_and_what_came_of_it(cards):
+    insert = (
+        "insert into events (id, t, kind, ref, source, path, agent, session, data, host, line) "
+        "values (?, 't', ?, ?, 'vault', ?, 'claude', 's1', ?, 'h', 1)"
+    )
+    given = '{"cohort": "c1", "cards": [{}, {}], "tokens": 30, "budget": 99, "project": "p"}'
+    cards.query(insert, "1", "inject", None, None, given)
+    cards.query(insert, "2", "inject", None, None, "{}")
+    cards.query(insert, "3", "feedback", "D_0001", "a.md", '{"cohort": "c1", "verdict": "adopted"}')
+    cards.query(insert, "4", "feedback", None, None, "{}")  # Of a secret card.
+    cards.query(insert, "5", "read", "D_0001", "a.md", "{}")
+    columns = "t, cohort, session, agent, project, cards, tokens, budget"
+    assert cards.query(f"select {columns} from injections order by cohort desc") == [
+        ("t", "c1", "s1", "claude", "p", 2, 30, 99), ("t", None, "s1", "claude", None, None, None, None),
+    ]  # fmt: skip
+    assert cards.query(
+        "select t, cohort, verdict, ref, source, path, session, agent from feedback_given"
+    ) == [("t", "c1", "adopted", "D_0001", "vault", "a.md", "s1", "claude")]
+
+
 def test_every_view_can_be_read(cards):
     views = cards.query("select name from sqlite_master where type = 'view'")
     assert {"cards_never_read", "cards_superseded", "broken_links", "file_faults"} <= {
