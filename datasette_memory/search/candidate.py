@@ -57,3 +57,10 @@ class Candidate:
     support: int = 0
     contradict: int = 0
     gain: float = 0.0
+
+
+def named(candidate: Candidate) -> dict[str, object]:
+    """What a surface names a card by."""
+    return {
+        name: getattr(candidate, name) for name in ("ref", "id", "source", "path", "title", "kind")
+    }

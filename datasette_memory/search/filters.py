@@ -6,8 +6,9 @@ from datetime import datetime, timedelta, timezone
 
 from ..errors import MemoryFault
 from ..index.read import storable
+from ..text.lazy import lazy
 
-_AGO = re.compile(r"(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
+_AGO = lazy(r"(\d{1,5})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 # A date without a time lasts to its end. One that cannot be read is no bound.
@@ -20,7 +21,9 @@ _HELD = (
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit has to be. `tags` must all be there; `since` is ISO 8601 or an age like `30d`.
+    """What a hit has to be. `tags` must all be there, `exclude_tags` none; `since` is ISO 8601 or
+    an age like `30d`. `sensitivities` and `kinds` are those that are allowed; None allows all, and
+    an empty list nothing.
 
     `as_of` is a moment, ISO 8601 with offset: the fact held at that time, as far as its card says
     so, or else the card was there.
@@ -32,6 +35,13 @@ class Filters:
     tags: tuple[str, ...] = ()
     since: str | None = None
     as_of: str | None = None
+    exclude_tags: tuple[str, ...] = ()
+    sensitivities: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] | None = None
+
+    def nothing_allowed(self) -> bool:
+        """Whether no card whatever can meet the conditions."""
+        return self.sensitivities == () or self.kinds == ()
 
     def sql(self) -> tuple[str, list[object]]:
         """Conditions joined by `and` (or `1`), and their parameters.
@@ -47,6 +57,14 @@ class Filters:
         for tag in self.tags:
             conditions.append("cards.id in (select card_id from tags where tag = ?)")
             parameters.append(storable(tag).lstrip("#"))
+        for tag in self.exclude_tags:
+            conditions.append("cards.id not in (select card_id from tags where tag = ?)")
+            parameters.append(storable(tag).lstrip("#"))
+        for column, allowed in (("sensitivity", self.sensitivities), ("kind", self.kinds)):
+            if allowed is not None:
+                places = ", ".join("?" * len(allowed))
+                conditions.append(f"cards.{column} collate nocase in ({places})")
+                parameters += map(storable, allowed)
         if self.since:
             conditions.append("julianday(cards.updated) >= julianday(?)")
             parameters.append(parse_since(self.since))

@@ -1,6 +1,7 @@
 """What a search gives: hits, and what has to be said about them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..text.snippet import Snippet
 
@@ -53,19 +54,22 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The answer to a query; `tier` is the first tier that gave hits, or None."""
+    """The answer to a query; `tier` is the first tier that gave hits, or None. `explain` is the
+    object of a `Trace`, where it was asked for."""
 
     query: str
     tier: str | None
     hits: tuple[Hit, ...]
     notice: str | None = None
+    explain: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, object]:
         """The object that every surface returns."""
-        return {
+        told = {
             "query": self.query,
             "tier": self.tier,
             "count": len(self.hits),
             "hits": [hit.to_dict() for hit in self.hits],
             "notice": self.notice,
         }
+        return told if self.explain is None else told | {"explain": self.explain}

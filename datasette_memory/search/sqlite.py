@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import NamedTuple
 
 from ..index.connection import sqlite3
 from ..index.links import TITLE, hashed_name
@@ -19,11 +18,16 @@ from ..text.count import TermCounter
 from ..text.importance import are_keywords, are_plain, are_together, may_be_name, weights
 from ..text.literal import folded, holds, pieces
 from ..text.matches import find
-from ..text.query import MAX_CHARACTERS, MAX_TERMS, Term, expression, parse
+from ..text.query import Term, expression, parse
 from ..text.snippet import Snippet, cut, snippet
+from ..text.times import moment
+from . import cards
 from .filters import Filters
 from .hits import Hit, SearchResult
+from .notice import notice_of
+from .ranked import Found, Ranked, in_order, named_first, ranks, without_superseded
 from .recall import CANDIDATES, Reach, Recall, worth_of
+from .recalled import Recalled
 from .scoring import score, share
 from .searcher import DEFAULT_LIMIT, clamp
 from .sizes import lengths, totals
@@ -39,6 +43,15 @@ READ = 8_000
 
 #: A search reads no further card after so many seconds.
 PATIENCE = 0.15
+
+#: So many cards that hold keywords are put in order at the most.
+WHOLE = 10_000
+
+#: So many candidates ranking has to choose from.
+POOL = 30
+
+# Words are asked as prefixes when there are fewer cards than this without, however many are wanted.
+_FEW = 10
 
 # What the full-text index has of a card beside its body.
 _HEADS = [sql.format(row="cards.") for name, sql in FTS_COLUMNS.items() if name != "body"]
@@ -84,18 +97,6 @@ from cards where id = ?
 """
 
 
-class Ranked(NamedTuple):
-    """A card that was found, and how: `coverage` is the share of the terms that it holds, `share`
-    that of what they are worth."""
-
-    id: int
-    score: float
-    tier: str
-    coverage: float
-    superseded_by: str | None
-    share: float = 1.0
-
-
 class SQLiteSearcher:
     """A `Searcher` over an open connection to the index."""
 
@@ -113,32 +114,111 @@ class SQLiteSearcher:
         """See `Searcher.search`. Raises MemoryFault for a filter that cannot be understood."""
         limit = clamp(limit)
         terms = parse(query)
-        where = filters.sql()
-        found, left_out, cut_short, said = [], 0, False, None
-        if are_keywords(terms) or may_be_name(terms) and self._is_name(query):
-            found, left_out = self._exact(query, terms, where, limit, superseded)
-        if terms and not found:
-            scored, cut_short = self._scored(terms, where, limit)
-            near = nearness(self.connection, query, where, [one.id for one in scored])
-            if near.values:
-                scored = self._blended(scored, near.values, terms)
-            said = near.notice
-            found, left_out = _shown(self._named_first(query, scored), limit, superseded)
-        hits = tuple(self._hit(row, terms) for row in found)
-        notice = _notice(query, terms, hits, left_out, cut_short)
-        if said:
-            notice = f"{notice} {said}" if notice else said
+        found = self._find(query, terms, filters, limit, superseded, limit)
+        hits = tuple(self._hit(row, terms) for row in found.cards)
+        notice = notice_of(query, terms, hits, found)
         if filters.as_of:
             then = f"The cards that held at {filters.as_of}, ranked by their present text."
             notice = f"{then} {notice}" if notice else then
         return SearchResult(query, first([hit.matched for hit in hits]), hits, notice)
 
+    def candidates(
+        self,
+        query: str,
+        filters: Filters = Filters(),
+        limit: int = POOL,
+        superseded: bool = False,
+        few: int = _FEW,
+    ) -> Recalled:
+        """The cards that `search` would give, in its order, as ranking, firewall and pack need
+        them; up to `limit`, of those that hold keywords up to LOOKED_AT. Words are asked as
+        prefixes too where there are fewer than `few`, which is the limit in `search`. Raises
+        MemoryFault for a filter that cannot be understood.
+
+        A score is that of the search, but never above that of a card that stands before: a card
+        that is called as the query has the best one, and one that holds words only as their
+        beginnings none that is better than that of a card that holds the words.
+        """
+        terms = parse(query)
+        found = self._find(query, terms, filters, limit, superseded, min(limit, few))
+        worth = found.worth or self.worth(terms)
+        shown = {one.id for one in found.cards}
+        lexical = ranks(id for id in found.by_words if id in shown)
+        nearest = sorted(found.near, key=lambda id: -found.near[id])
+        vector = ranks(id for id in nearest if id in shown and found.near[id])
+        known = {}
+        best = max((one.score for one in found.cards), default=0.0)
+        least = best
+        for one in found.cards:
+            least = best if one.id in found.named else min(least, one.score)
+            known[one.id] = {
+                "score": least,
+                "matched": one.tier,
+                "coverage": one.coverage,
+                "held": one.held or (True,) * len(terms),
+                "lexical_rank": lexical.get(one.id),
+                "vector_rank": vector.get(one.id),
+            }
+        notice = notice_of(query, terms, (), found)
+        loaded = cards.load(self.connection, known)
+        return Recalled(query, loaded, terms, worth, notice, found.left_out)
+
+    def ranking(self, query: str, filters: Filters = Filters(), few: int = _FEW) -> Found:
+        """All cards that a search ranks, superseded ones too, best first; `few` as of `candidates`.
+        For keywords the first `WHOLE`."""
+        return self._find(query, parse(query), filters, WHOLE, True, few)
+
+    def alone(self, query: str, id: int) -> Ranked | None:
+        """A card as a question would rank it if it read this one; None if it holds no term."""
+        terms = parse(query)
+        recall = Recall(self.connection, "1", [])
+        reaches = [recall.reach(term) for term in terms]
+        found, *_ = self._read(recall, terms, reaches, [id])
+        return found[0] if found else None
+
+    def _find(
+        self, query: str, terms: tuple[Term, ...], filters: Filters, limit: int, superseded: bool,
+        few: int,
+    ) -> Found:  # fmt: skip
+        """The answer to a query; with fewer than `few` cards words are asked as prefixes too."""
+        where = filters.sql()
+        if filters.nothing_allowed() or not terms:
+            return Found([])
+        if where[0] != "1" and not self._any(where):
+            return Found([], said="No card meets the conditions.")
+        if are_keywords(terms) or may_be_name(terms) and self._is_name(query):
+            found = self._exact(query, terms, where, limit, superseded, few)
+            if found.cards:
+                return found
+        scored, cut_short, worth = self._scored(terms, where, few)
+        near = nearness(self.connection, query, where, [one.id for one in scored])
+        named = self._named(query, scored)
+        ranked = named_first(scored, named)
+        by_words = [one.id for one in ranked]
+        if near.values:
+            blended = self._blended(scored, near.values, terms)
+            named = self._named(query, blended)
+            ranked = named_first(blended, named)
+        shown, left_out = without_superseded(ranked, limit, superseded)
+        return Found(shown, left_out, cut_short, near.notice, by_words, near.values, named, worth)
+
+    def _any(self, where: tuple[str, list]) -> bool:
+        """Whether there is a card at all that meets the conditions."""
+        sql = f"select exists (select 1 from cards where {where[0]})"
+        return bool(self.connection.execute(sql, where[1]).fetchone()[0])
+
+    def worth(self, terms: tuple[Term, ...]) -> tuple[float, ...]:
+        """What each term is worth in this index."""
+        recall = Recall(self.connection, "1", [])
+        reaches = [recall.reach(term) for term in terms]
+        return tuple(worth_of(reaches, weights(terms), totals(self.connection).cards))
+
     def _exact(
         self, query: str, terms: tuple[Term, ...], where: tuple[str, list], limit: int,
-        superseded: bool,
-    ) -> tuple[list[Ranked], int]:  # fmt: skip
-        """The cards that hold every keyword, or else every keyword as a prefix; and how many
-        superseded ones would be among them. Where some hold them as they were typed, those."""
+        superseded: bool, few: int,
+    ) -> Found:  # fmt: skip
+        """The cards that hold every keyword, or else every keyword as a prefix. Where some hold
+        them as they were typed, those. `few` are enough, and at the most there are `limit`."""
         conditions, parameters = where
         statement = _EXACT.format(conditions=conditions)
         doubled = [term for term, weight in zip(terms, weights(terms)) if weight > 1]
@@ -147,7 +227,7 @@ class SQLiteSearcher:
         for tier in ("all", "all-prefix"):
             # A term that weighs twice is asked twice.
             match = expression((*terms, *doubled), tier)
-            wanted = max(limit, LOOKED_AT)
+            wanted = max(few, LOOKED_AT)
             while True:
                 rows = self.connection.execute(statement, [match, *parameters, wanted]).fetchall()
                 literal = self._holding([id for id, *_ in rows], typed)
@@ -156,13 +236,15 @@ class SQLiteSearcher:
                     for id, value, by in rows
                     if id in literal or not literal and plain
                 ]
-                shown, left_out = _shown(self._named_first(query, found), limit, superseded)
-                if len(shown) == limit or len(rows) < wanted:
+                named = self._named(query, found)
+                ranked = named_first(found, named)
+                shown, left_out = without_superseded(ranked, limit, superseded)
+                if len(shown) >= few or len(rows) < wanted:
                     break
                 wanted *= 4
             if found:
-                return shown, left_out
-        return [], 0
+                return Found(shown, left_out, by_words=[one.id for one in ranked], named=named)
+        return Found([])
 
     def _holding(self, ids: list[int], typed: tuple[tuple[str, ...], ...]) -> set[int]:
         """Those of the cards that hold the query as it was typed."""
@@ -173,40 +255,41 @@ class SQLiteSearcher:
         """Whether a card has the query as its title or alias, or a link has it as its target."""
         return bool(self.connection.execute(_IS_NAME, [hashed_name(query)]).fetchone()[0])
 
-    def _named_first(self, query: str, found: list[Ranked]) -> list[Ranked]:
-        """The list with the cards first that have the query as their title or alias."""
+    def _named(self, query: str, found: list[Ranked]) -> frozenset[int]:
+        """Those of the cards that have the query as their title or alias."""
         key = hashed_name(query)
         rows = self.connection.execute(_NAMED, [key, json.dumps([one.id for one in found])])
-        named = {id for (id,) in rows}
-        return sorted(found, key=lambda one: one.id not in named)
+        return frozenset(id for (id,) in rows)
 
     def _scored(
-        self, terms: tuple[Term, ...], where: tuple[str, list], limit: int
-    ) -> tuple[list[Ranked], bool]:
+        self, terms: tuple[Term, ...], where: tuple[str, list], few: int
+    ) -> tuple[list[Ranked], bool, tuple[float, ...]]:
         """The cards that answer best, by score; then, if they are few, those that hold terms only
-        as prefixes. And whether time ran out."""
+        as prefixes. Whether time ran out; and what each term is worth."""
         recall = Recall(self.connection, *where)
         reaches = [recall.reach(term) for term in terms]
-        found, cut_short = self._read(recall, terms, reaches)
-        if len(found) < limit and not cut_short:
+        found, cut_short, worth = self._read(recall, terms, reaches)
+        if len(found) < few and not cut_short:
             longer = [
                 recall.reach_prefix(term) if term.extensible else reach
                 for term, reach in zip(terms, reaches)
             ]
             if longer != reaches:
                 known = {one.id for one in found}
-                more, cut_short = self._read(recall, terms, longer)
+                more, cut_short, _ = self._read(recall, terms, longer)
                 found += [one for one in more if one.id not in known]
-        return found, cut_short
+        return found, cut_short, worth
 
     def _read(
-        self, recall: Recall, terms: tuple[Term, ...], reaches: Sequence[Reach]
-    ) -> tuple[list[Ranked], bool]:
-        """The candidates with their scores, best first; and whether time ran out."""
+        self, recall: Recall, terms: tuple[Term, ...], reaches: Sequence[Reach],
+        ids: Sequence[int] | None = None,
+    ) -> tuple[list[Ranked], bool, tuple[float, ...]]:  # fmt: skip
+        """The candidates, or the cards `ids`, with their scores, best first; whether time ran out; what each term is
+        worth."""
         until = time.monotonic() + PATIENCE
         size = totals(self.connection)
-        worth = worth_of(reaches, weights(terms), size.cards)
-        ids = recall.candidates(reaches, worth)
+        worth = tuple(worth_of(reaches, weights(terms), size.cards))
+        ids = recall.candidates(reaches, worth) if ids is None else ids
         prefixes = [reach.prefix for reach in reaches]
         counter = TermCounter(terms, [n for n, prefix in enumerate(prefixes) if prefix])
         tokens = lengths(self.connection, ids)
@@ -214,26 +297,27 @@ class SQLiteSearcher:
         rows = self.connection.execute(_TEXTS, [json.dumps(ids)])
         for number, (id, superseded_by, *texts, body, characters) in enumerate(rows):
             if number >= CANDIDATES // 10 and time.monotonic() > until:
-                return _in_order(found), True
+                return in_order(found), True, worth
             if characters > READ:
                 more = characters / READ
                 pairs = zip(counter.count(*texts), counter.count(body))
                 counts = [outside + inside * more for outside, inside in pairs]
             else:
                 counts = counter.count(*texts, body)
-            held = sum(map(bool, counts))
-            if held:
+            held = tuple(map(bool, counts))
+            if any(held):
                 found.append(
                     Ranked(
                         id,
                         score(counts, worth, tokens.get(id, 0), size.average),
                         tier_of(counts, prefixes),
-                        held / len(terms),
+                        sum(held) / len(terms),
                         superseded_by,
                         share(counts, worth),
+                        held,
                     )
                 )
-        return _in_order(found), False
+        return in_order(found), False, worth
 
     def _blended(
         self, scored: list[Ranked], near: dict[int, float], terms: tuple[Term, ...]
@@ -243,7 +327,7 @@ class SQLiteSearcher:
         part = scored[0].share if scored else 0.0
         known = {one.id for one in scored}
         found = scored + self._near_alone([id for id in near if id not in known], terms)
-        return _in_order(
+        return in_order(
             [
                 one._replace(score=blend(one.score, best, part, near.get(one.id, 0.0)))
                 for one in found
@@ -256,9 +340,9 @@ class SQLiteSearcher:
         found = []
         for id, superseded_by, *texts, _ in self.connection.execute(_TEXTS, [json.dumps(ids)]):
             counts = counter.count(*texts)
-            held = sum(map(bool, counts))
-            tier = tier_of(counts, [False] * len(terms)) if held else VECTOR
-            found.append(Ranked(id, 0.0, tier, held / len(terms), superseded_by))
+            held = tuple(map(bool, counts))
+            tier = tier_of(counts, [False] * len(terms)) if any(held) else VECTOR
+            found.append(Ranked(id, 0.0, tier, sum(held) / len(terms), superseded_by, held=held))
         return found
 
     def _hit(self, ranked: Ranked, terms: tuple[Term, ...]) -> Hit:
@@ -286,24 +370,6 @@ class SQLiteSearcher:
         )
 
 
-def _shown(found: list[Ranked], limit: int, superseded: bool) -> tuple[list[Ranked], int]:
-    """The first of them, and how many superseded ones would be among these."""
-    shown: list[Ranked] = []
-    left_out = 0
-    for one in found:
-        if len(shown) == limit:
-            break
-        if one.superseded_by is None or superseded:
-            shown.append(one)
-        else:
-            left_out += 1
-    return shown, left_out
-
-
-def _in_order(found: list[Ranked]) -> list[Ranked]:
-    return sorted(found, key=lambda one: (-one.score, one.id))
-
-
 def is_expired(
     created: str | None, ttl: int | None, valid_until: str | None, now: datetime | None = None
 ) -> bool:
@@ -312,54 +378,10 @@ def is_expired(
     A date without a time lasts to its end. A date that is none never passes.
     """
     now = now or datetime.now(timezone.utc)
-    if valid_until and (end := _moment(valid_until)):
+    if valid_until and (end := moment(valid_until)):
         days = 1 if len(valid_until.strip()) <= 10 else 0
         if now.timestamp() >= end.timestamp() + days * 86400:
             return True
-    if ttl is not None and created and (start := _moment(created)):
+    if ttl is not None and created and (start := moment(created)):
         return now.timestamp() >= start.timestamp() + ttl * 86400
     return False
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-
-
-def _notice(
-    query: str, terms: tuple[Term, ...], hits: tuple[Hit, ...], left_out: int, cut_short: bool
-) -> str | None:
-    """What a reader has to know before trusting the hits, in sentences, or None."""
-    sentences: list[str] = []
-    if not terms:
-        sentences.append("The query holds no letter or digit to search for.")
-    loose = [hit for hit in hits if hit.matched.startswith("any")]
-    if loose:
-        low, high = (round(100 * f(hit.coverage for hit in loose)) for f in (min, max))
-        share = f"{low} %" if low == high else f"{low} to {high} %"
-        if len(loose) == len(hits):
-            sentences.append(
-                f"Low confidence: no card holds every term; these hold {share} of them. "
-                "Names and identifiers find more than whole questions."
-            )
-        else:
-            sentences.append(
-                f"Low confidence in {len(loose)} of {len(hits)} hits: they hold only {share} of "
-                "the terms."
-            )
-    if by_vector := sum(hit.matched == VECTOR for hit in hits):
-        sentences.append(
-            f"Low confidence in {by_vector} of {len(hits)} hits: they hold no term of the query, "
-            "and are near it by their vectors alone."
-        )
-    if left_out:
-        cards = "1 superseded card is" if left_out == 1 else f"{left_out} superseded cards are"
-        sentences.append(f"{cards} left out.")
-    if cut_short:
-        sentences.append("The search took long and was cut: there may be better cards.")
-    if len(terms) == MAX_TERMS or len(query) > MAX_CHARACTERS:
-        sentences.append(f"The query is long: its first {len(terms)} different terms count.")
-    return " ".join(sentences) or None

@@ -1,5 +1,6 @@
 """Words and vectors together, with a model that knows three things, in two languages."""
 
+import contextlib
 import importlib.util
 import subprocess
 import sys
@@ -8,10 +9,11 @@ from pathlib import Path
 import numpy
 import pytest
 
-from datasette_memory.index.connection import sqlite3
+from datasette_memory.index.connection import connect_read, sqlite3
 from datasette_memory.memory import Memory
 from datasette_memory.search import vectors
 from datasette_memory.search.functions import register
+from datasette_memory.search.sqlite import SQLiteSearcher
 
 _spec = importlib.util.spec_from_file_location(
     "models", Path(__file__).parents[1].joinpath("models.py")
@@ -258,3 +260,16 @@ def test_numpy_is_loaded_for_questions_to_vectors_alone(
             timeout=120,
         )
         assert done.stderr.decode().splitlines()[-1] == "False", done
+
+
+def test_candidates_are_ranked_by_words_and_by_vectors(memory, folder, model):
+    memory.import_paths([str(folder)])
+    with contextlib.closing(connect_read(memory.db)) as connection:
+        found = SQLiteSearcher(connection).candidates(QUESTION).candidates
+    hits = memory.search(QUESTION).hits
+    assert [one.path for one in found] == [hit.path for hit in hits]
+    ranks = {one.path: (one.lexical_rank, one.vector_rank) for one in found}
+    # Its vector alone has found the one, its words alone the other.
+    assert ranks["cache.md"] == (None, 1)
+    assert ranks["zh.md"] == (1, None)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
