@@ -24,3 +24,7 @@ class Ambiguous(MemoryFault):
     def __init__(self, error: str, candidates: list[str], hint: str = "") -> None:
         super().__init__(error, hint)
         self.candidates = candidates
+
+
+class PlaceTaken(MemoryFault):
+    """Something of somebody else's is in the way: exit code 3."""

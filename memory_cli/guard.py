@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from datasette_memory.errors import Ambiguous, MemoryFault, NotFound
+from datasette_memory.errors import Ambiguous, MemoryFault, NotFound, PlaceTaken
 
 from .options import Settings
 from .output import safe, silence_stdout, write_error, write_json
 
 NO_RESULT = 1
 FAULT = 2
+CONFLICT = 3
 INTERRUPTED = 130
 
 _JSON = "memory_cli.json"
@@ -112,6 +113,8 @@ def _explain(error: BaseException) -> tuple[dict[str, object], list[str], int]:
         text, hint = error.error, error.hint
         if isinstance(error, NotFound):
             code = NO_RESULT
+        if isinstance(error, PlaceTaken):
+            code = CONFLICT
         if isinstance(error, Ambiguous):
             hint = hint or "name one of them by its ref or path"
             more["candidates"] = error.candidates
