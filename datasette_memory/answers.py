@@ -16,6 +16,8 @@ from .text.window import Window
 
 if TYPE_CHECKING:
     from .changes import Change
+    from .context.brief import Brief
+    from .context.result import Context
     from .memory import Shown
     from .search.hits import SearchResult
 
@@ -147,6 +149,55 @@ def change(made: Change) -> Answer:
     if made.hint:
         lines.append(made.hint)
     return Answer("\n".join(map(_one_line, lines)), answer, made.status in ("rejected", "conflict"))
+
+
+#: The most that a pack or a brief takes of an answer, in characters: all of it stands there twice.
+MAX_PACK = 5_000
+
+
+def context(given: Context) -> Answer:
+    """What an agent may see for a question, and what was left out."""
+    told = given.to_dict()
+    answer = {name: told[name] for name in ("open", "cohort", "tokens", "budget")}
+    answer["question"] = shortened(given.question, 100)
+    answer["text"] = given.text
+    answer["items"] = [
+        {name: one[name] for name in ("ref", "view", "flags") if one[name]} for one in told["items"]
+    ]
+    left_out = [{"ref": one["ref"], "code": one["code"]} for one in told["left_out"]]
+    lines = [given.text] if given.text else []
+    if not given.decision.open:
+        answer["reasons"] = told["reasons"]
+        lines.append("Nothing given: " + " ".join(given.decision.reasons))
+    elif given.refused:
+        answer["refused"] = given.refused.sentence
+        lines.append(f"Nothing given: {given.refused.sentence}")
+    elif not given.text:
+        lines.append("Nothing given: no card answers.")
+    room = MAX_ANSWER - _FOOTER - size(answer)
+    answer["left_out"] = _fitting(left_out, max(0, min(room, _ROOM_OF_GROUP)))
+    if left_out:
+        said = ", ".join(f"{one['ref']} ({one['code']})" for one in answer["left_out"])
+        lines.append(shortened(f"[left out: {said}]", _ROOM_OF_GROUP))
+    if given.cohort:
+        lines.append(f"[cohort {given.cohort}: memory_feedback tells what was of use]")
+    return Answer("\n".join(lines), answer)
+
+
+def feedback(recorded: Mapping[str, Any]) -> Answer:
+    """What was recorded of a cohort."""
+    said = [
+        f"{verdict}: {', '.join(recorded[verdict])}"
+        for verdict in ("adopted", "rejected", "ignored", "unchanged")
+        if recorded[verdict]
+    ]
+    return Answer(f"{recorded['cohort']}: " + "; ".join(said), dict(recorded))
+
+
+def brief(found: Brief) -> Answer:
+    """What a new session should know."""
+    text = found.text or "No handoff is open, no signal is live, and no card was of use yet."
+    return Answer(text, found.to_dict())
 
 
 def stats(figures: Mapping[str, Any]) -> Answer:

@@ -53,6 +53,35 @@ def _stats(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
     return 200, memory.stats().to_dict()
 
 
+def _context(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
+    return 200, _asked(memory, given, by, record=True)
+
+
+def _preview(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
+    return 200, _asked(memory, given, by, record=False)
+
+
+def _asked(memory: Memory, given: dict[str, Any], by: By, record: bool) -> dict[str, object]:
+    for name in ("tags", "exclude_tags"):
+        given[name] = [word for text in given.pop(name, ()) for word in words(text)]
+    if wanted := given.pop("sensitivity", None):
+        given["sensitivities"] = wanted
+    return memory.context(given.pop("q"), record=record, by=by, **given).to_dict()
+
+
+def _feedback(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
+    given.pop("session", None)
+    return 200, memory.feedback(given.pop("cohort"), by=by, **given)
+
+
+def _brief(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
+    return 200, memory.brief(**given).to_dict()
+
+
+def _why_not(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
+    return 200, memory.why_not(given["q"], given["ref"])
+
+
 def _capture(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
     return _changed(memory.capture(relates=_relations(given), by=by, **given))
 
@@ -85,7 +114,8 @@ def _reindex(memory: Memory, ref: str, given: dict[str, Any], by: By) -> Answer:
 _CALLS: dict[str, Callable[[Memory, str, dict[str, Any], By], Answer]] = {
     "search": _search, "get": _get, "related": _related, "raw": _raw, "stats": _stats,
     "capture": _capture, "update": _update, "supersede": _supersede, "forget": _forget,
-    "link": _link, "unlink": _unlink, "reindex": _reindex,
+    "link": _link, "unlink": _unlink, "reindex": _reindex, "context": _context,
+    "preview": _preview, "feedback": _feedback, "brief": _brief, "why_not": _why_not,
 }  # fmt: skip
 
 _CREATED = {"created": 201, "superseded": 201, "pending": 202}
@@ -182,7 +212,7 @@ async def _perform(datasette, request, operation: Operation) -> Answer:
     }
     ref = _decoded(request.url_vars.get("ref") or "")
     call = _CALLS[operation.name]
-    if operation.body is None:
+    if operation.actions == (access.READ,):
         return await asyncio.to_thread(call, memory, ref, given, by)
     # Writers wait for each other here, where they hold up nobody, and not in a thread that a
     # reader could use. An import is long, and waits for other imports alone.
@@ -241,7 +271,7 @@ def _arguments(request, schema: dict[str, Any]) -> dict[str, Any]:
             raise access.Refused(400, f"{_short(name)} is no argument", _what(schema))
         values = request.args.getlist(name)
         if told["type"] == "array":
-            found[name] = values
+            found[name] = [_one_of(name, value, told["items"]) for value in values]
         elif len(values) > 1:
             raise access.Refused(400, f"{name} is given {len(values)} times", "give it once")
         else:
@@ -250,6 +280,13 @@ def _arguments(request, schema: dict[str, Any]) -> dict[str, Any]:
         if name not in found:
             raise access.Refused(400, f"{name} is missing", _what(schema))
     return found
+
+
+def _one_of(name: str, text: str, schema: dict[str, Any]) -> str:
+    """One of the texts of a list."""
+    if text not in schema.get("enum", (text,)):
+        raise access.Refused(400, f"{name} is {', '.join(schema['enum'])}, not {_short(text)}")
+    return text
 
 
 def _typed(name: str, text: str, schema: dict[str, Any]) -> object:

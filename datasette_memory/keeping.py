@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,7 +127,38 @@ class Keeping:
         bench.write(path, queries)
         return path, len(queries)
 
+    def add_to_bench(self, query: str, expect: Iterable[str]) -> dict[str, object]:
+        """Say in `bench_queries.json` that the cards `expect`, each by any REF, answer `query`:
+        `{path, status, query, group, acceptable, answer, notes}`.
+
+        `status` is `added`, `extended` when the query was there and lacked some of the cards, or
+        `unchanged`; `answer` is what the search finds for it now, as `bench` judges it.
+        """
+        from .govern import bench, truth
+
+        path = self.home.home / bench.FILE_NAME
+        with self._reading() as connection:
+            cards = [self._find(connection, reference) for reference in expect]
+            if not cards:
+                raise MemoryFault("no card is named that answers it", "name one with its REF")
+            places = [f"{card['source']}/{card['path']}" for card in cards]
+            status, one = truth.add(path, query, places)
+            report = bench.run(connection, [one])
+        return {
+            "path": str(path),
+            "status": status,
+            "query": one.text,
+            "group": one.group,
+            "acceptable": sorted(one.acceptable),
+            "answer": report.answers[0].to_dict(),
+            "notes": report.notes,
+        }
+
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """See `Memory`."""
+        raise NotImplementedError
+
+    def _find(self, connection, reference: str) -> dict[str, object]:
         """See `Memory`."""
         raise NotImplementedError
 

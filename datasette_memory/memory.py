@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import home as homes
 from .errors import Ambiguous, MemoryFault, NotFound
+from .explaining import Explaining
 from .index import read
 from .index.connection import (
     Damaged,
@@ -27,6 +28,7 @@ from .index.connection import (
 )
 from .index.schema import get_meta, missing_triggers
 from .keeping import Keeping
+from .recalling import Recalling
 from .text.tokenise import TOKENIZER_VERSION
 from .text.window import MAX_CHARS, Window, window
 from .writing import Writing
@@ -48,7 +50,7 @@ class Shown:
         return self.card | self.window.to_dict()
 
 
-class Memory(Writing, Keeping):
+class Memory(Writing, Keeping, Recalling, Explaining):
     """A memory: its index, its vault and its sources.
 
     ::
@@ -89,10 +91,13 @@ class Memory(Writing, Keeping):
         source: str | None = None,
         project: str | None = None,
         tags: Iterable[str] = (),
+        exclude_tags: Iterable[str] = (),
+        sensitivities: Iterable[str] | None = None,
         since: str | None = None,
         superseded: bool = False,
         secret: bool = False,
         as_of: str | None = None,
+        explain: bool = False,
         by: Mapping[str, str | None] | None = None,
     ) -> SearchResult:
         """The cards that answer `query`, best first; see `search.sqlite` for the order.
@@ -100,7 +105,9 @@ class Memory(Writing, Keeping):
         `limit` is 5 unless given, and clamped to 1..20. `superseded` lets replaced cards in.
         `secret` searches the cards that are kept out of the index, and those alone, by reading
         their files. `as_of` takes the cards that held on a day, replaced ones too, and ranks them
-        by their present text. A search that finds nothing leaves a gap in the ledger.
+        by their present text. `sensitivities` are those that are allowed; none of them allows
+        nothing. `explain` adds what became of each card, and changes nothing. A search that finds
+        nothing leaves a gap in the ledger.
         """
         from .search.filters import Filters
         from .search.searcher import DEFAULT_LIMIT
@@ -108,15 +115,23 @@ class Memory(Writing, Keeping):
 
         limit = DEFAULT_LIMIT if limit is None else limit
         moment = _day(as_of)
-        filters = Filters(kind, source, project, tuple(tags), since, moment and moment.isoformat())
+        filters = Filters(
+            kind, source, project, tuple(tags), since, moment and moment.isoformat(),
+            tuple(exclude_tags), None if sensitivities is None else tuple(sensitivities),
+        )  # fmt: skip
+        superseded = superseded or moment is not None
         with self._secret_index() if secret else self._reading() as connection:
             result = SQLiteSearcher(connection).search(
-                query, limit=limit, filters=filters, superseded=superseded or moment is not None
+                query, limit=limit, filters=filters, superseded=superseded
             )
+            if explain:
+                from .search.explain import explain_search
+
+                result = explain_search(connection, result, filters, limit, superseded)
             if not result.hits and read.count(connection) == 0:
                 return replace(result, notice="The index holds no card.")
         if not result.hits and not secret:
-            self._tell("gap", by, query=_without_secrets(" ".join(query.split())[:200]))
+            self._tell_gap(query, by)
         return result
 
     def show(
@@ -458,18 +473,38 @@ class Memory(Writing, Keeping):
         return None
 
     def _record_read(self, card: Mapping[str, object], by: Mapping[str, str | None] | None) -> None:
-        """A read is counted as well as can be; no reader has to wait for it or hear of it. Those
+        self._record_reads([card], by)
+
+    def _record_reads(
+        self, cards: Iterable[Mapping[str, object]], by: Mapping[str, str | None] | None
+    ) -> None:
+        """Reads are counted as well as can be; no reader has to wait for it or hear of it. Those
         of secret cards are not: the ledger would tell of them."""
-        if int(str(card["id"])) < 0:
-            return
-        moment = self._tell("read", by, card)
-        if moment is None:
-            return
-        with contextlib.suppress(sqlite3.Error, OSError):
-            uri = self.db.absolute().as_uri() + "?mode=rw"
-            with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.2)) as connection:
-                with connection:
-                    read.record_read(connection, int(str(card["id"])), moment)
+        told = [
+            (id, moment)
+            for card in cards
+            if (id := int(str(card["id"]))) >= 0 and (moment := self._tell("read", by, card))
+        ]
+        if told:
+            with contextlib.suppress(sqlite3.Error, OSError), self._counting() as connection:
+                with transaction(connection):
+                    for id, moment in told:
+                        read.record_read(connection, id, moment)
+
+    @contextlib.contextmanager
+    def _counting(self) -> Iterator["sqlite3.Connection"]:
+        """To write figures with, soon or not at all. Raises sqlite3.Error."""
+        uri = self.db.absolute().as_uri() + "?mode=rw"
+        with contextlib.closing(
+            sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None)
+        ) as connection:
+            # What a power cut takes is still in the ledger.
+            connection.execute("pragma synchronous = normal")
+            yield connection
+
+    def _tell_gap(self, words: str, by: Mapping[str, str | None] | None) -> None:
+        """Record that nothing was found for these words; credentials among them are masked."""
+        self._tell("gap", by, query=_without_secrets(" ".join(words.split())[:200]))
 
     def _tell(
         self,

@@ -120,6 +120,27 @@ _LINK = _object(
     session=_SESSION,
 )
 
+_ASKED = {
+    "budget": _described(
+        {"type": "integer"}, "Tokens at the most.", default=1500, minimum=1, maximum=_LARGEST
+    ),
+    "project": _described(TEXT, "Only cards of this project."),
+    "limit": _described(
+        {"type": "integer"}, "Cards at the most, 1 to 20.", minimum=-_LARGEST, maximum=_LARGEST
+    ),
+    "kind": _described(TEXT, "Only cards of this kind."),
+    "source": _described(TEXT, "Only cards of this source."),
+    "tags": _described(TEXTS, "Only cards with all of these."),
+    "exclude_tags": _described(TEXTS, "No cards with any of these."),
+    "since": _described(TEXT, "Updated since `2026-09-30`, or an age like `30d`."),
+    "sensitivity": _described(
+        {"type": "array", "items": {"enum": ["public", "internal", "private"]}},
+        "Cards of these may be given; public and internal unless told.",
+    ),
+    "session": _described(TEXT, "What this session was given already is not given again."),
+    "explain": _described(FLAG, "Tell what each step did to each card."),
+}
+
 OPERATIONS = (
     Operation(
         "search", "GET", "/-/memory/search.json", "Find the cards that answer a query", (READ,),
@@ -173,6 +194,50 @@ OPERATIONS = (
     Operation("stats", "GET", "/-/memory/stats.json", "Figures of the index", (READ,),
               {200: "Stats"}),
     Operation(
+        "context", "POST", "/-/memory/context", "What an agent may see for a question", (READ,),
+        {200: "Context"},
+        body=_object(["q"], q=_described(TEXT, "The question or task, in full."), **_ASKED),
+    ),
+    Operation(
+        "preview", "GET", "/-/memory/context.json",
+        "What an agent would be given for a question; nothing is recorded", (READ,),
+        {200: "Context"},
+        _object(["q"], q=_described(TEXT, "The question or task, in full."), **_ASKED),
+    ),
+    Operation(
+        "feedback", "POST", "/-/memory/feedback", "What came of the cards that were given", (ADD,),
+        {200: "Feedback"},
+        body=_object(
+            ["cohort"],
+            cohort=_described(TEXT, "The cohort of the context that they were given in."),
+            adopted=_described(TEXTS, "Refs of the cards that were relied on."),
+            rejected=_described(TEXTS, "Refs of those that were wrong or misleading."),
+            ignored=_described(TEXTS, "Refs of those that did not matter."),
+            session=_SESSION,
+        ),
+        fails=(404, 409),
+    ),
+    Operation(
+        "brief", "GET", "/-/memory/brief.json", "What a new session should know", (READ,),
+        {200: "Brief"},
+        _object(
+            [],
+            project=_ASKED["project"],
+            budget=_described(
+                {"type": "integer"}, "Tokens at the most.", default=800, minimum=1,
+                maximum=_LARGEST,
+            ),
+        ),
+    ),
+    Operation(
+        "why_not", "GET", "/-/memory/why-not.json", "Why a query does not find a card", (READ,),
+        {200: "WhyNot"},
+        _object(
+            ["q", "ref"], q=_described(TEXT, "The query."), ref=_described(TEXT, f"{_REF}."),
+        ),
+        fails=(404, 409),
+    ),
+    Operation(
         "capture", "POST", "/-/memory/cards", "Write a card", (ADD,),
         {200: "Change", 201: "Change", 202: "Change"}, body=_NEW, fails=(404, 409),
     ),
@@ -217,6 +282,8 @@ _WINDOW = {
 _FOUND = {"kind": TEXT, "field": TEXT, "start": COUNT, "end": COUNT}
 _COUNTS = {"type": "object", "additionalProperties": COUNT}
 _REPORTS = {"type": "array", "items": _all(source=TEXT, path=TEXT, reason=TEXT)}
+
+_NAMED = {"ref": TEXT, "id": COUNT, "source": TEXT, "path": TEXT, "title": TEXT, "kind": TEXT}
 
 SCHEMAS: dict[str, Schema] = {
     "SearchResult": _all(
@@ -318,6 +385,65 @@ SCHEMAS: dict[str, Schema] = {
         synced_last=MAYBE_TEXT,
         index_bytes=COUNT,
     ),
+    "Context": _object(
+        [
+            "question", "open", "reasons", "anchors", "cohort", "text", "tokens", "budget",
+            "refused", "items", "left_out", "candidates", "notice",
+        ],
+        question=_described(TEXT, "The beginning of it."),
+        open=_described({"type": "boolean"}, "Whether the gate let it through."),
+        reasons=_described(TEXTS, "Why the gate is open or closed."),
+        anchors=_described(TEXTS, "What opened it, as `file:query_signal.py`."),
+        cohort=_described(MAYBE_TEXT, "What feedback names it by; null when nothing is recorded."),
+        text=_described(TEXT, "What goes into a prompt; empty when nothing does."),
+        tokens=COUNT,
+        budget=COUNT,
+        refused={
+            "type": ["object", "null"],
+            "properties": {"code": TEXT, "reason": TEXT},
+            "required": ["code", "reason"],
+            "additionalProperties": False,
+        },
+        items={
+            "type": "array",
+            "items": _all(
+                **_NAMED,
+                view={"enum": ["locator", "overview", "detail"]},
+                tokens=COUNT,
+                text=TEXT,
+                call=_described(TEXT, "What reads the rest."),
+                flags=TEXTS,
+            ),
+        },
+        left_out={"type": "array", "items": _all(**_NAMED, code=TEXT, reason=TEXT)},
+        candidates=_described(
+            {
+                "type": "array",
+                "items": _all(
+                    ref=TEXT, source=TEXT, path=TEXT, rank=COUNT, score={"type": "number"}
+                ),
+            },
+            "The cards as they were ranked, before the firewall.",
+        ),
+        notice=MAYBE_TEXT,
+        explain=OBJECT,
+    ),
+    "Feedback": _all(
+        cohort=TEXT, adopted=TEXTS, rejected=TEXTS, ignored=TEXTS,
+        unchanged=_described(TEXTS, "Those of which the same was said before."),
+    ),
+    "Brief": _all(
+        text=TEXT,
+        tokens=COUNT,
+        budget=COUNT,
+        sections={
+            "type": "array",
+            "items": _all(
+                name=TEXT, cards={"type": "array", "items": _all(**_NAMED)}, left_out=COUNT
+            ),
+        },
+    ),
+    "WhyNot": OBJECT,
     "Change": _object(
         ["status", "id", "ref", "path", "indexed"],
         status={

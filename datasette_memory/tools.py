@@ -143,7 +143,17 @@ def _by(ctx: Context) -> By:
 _COMMAND = re.compile(r"`memory (\w+)[^`]*`")
 _NAMES = {
     command: f"memory_{command}"
-    for command in ("search", "capture", "update", "supersede", "related", "raw")
+    for command in (
+        "search",
+        "capture",
+        "update",
+        "supersede",
+        "related",
+        "raw",
+        "context",
+        "feedback",
+        "brief",
+    )
 } | {"index": "memory_reindex", "show": "memory_get"}
 
 
@@ -339,10 +349,48 @@ class Synced(TypedDict):
     seconds: float
 
 
+class Item(TypedDict):
+    ref: str
+    view: str
+    flags: NotRequired[list[str]]
+
+
+class LeftOut(TypedDict):
+    ref: str
+    code: str
+
+
+class Given(TypedDict):
+    open: bool
+    question: str
+    cohort: str | None
+    text: str
+    tokens: int
+    budget: int
+    items: list[Item]
+    left_out: list[LeftOut]
+    reasons: NotRequired[list[str]]
+    refused: NotRequired[str]
+
+
+class Verdicts(TypedDict):
+    cohort: str
+    adopted: list[str]
+    rejected: list[str]
+    ignored: list[str]
+    unchanged: list[str]
+
+
+class Briefed(TypedDict):
+    text: str
+    tokens: int
+    budget: int
+
+
 # The tools of a memory.
 
-_REF = "A ref (D_0001), row id, path or exact title."
-_PAGE = "Characters; the most, and the default, is what one answer holds (about 6000)."
+_REF = "A ref (D_0001), path or exact title."
+_PAGE = "Characters; about 6000 at the most."
 _TYPE = "caused_by, implements, refers_to, supersedes or any word."
 
 
@@ -360,11 +408,10 @@ def memory_search(
     as_of: text("The cards that held on that day.") = None,
 ) -> Answer:
     """Search what was decided, learned and broken before. Call it before you answer from memory,
-    start a task, make a decision or debug an error. Search by names, identifiers, error codes
-    and keywords, two or three at a time ('阿里云 私钥', 'getUserById timeout'), not by whole
-    questions. Each hit has a ref, how it matched (all: every term; any: some) and a snippet;
-    read the promising ones with memory_get before you rely on them. No hit: try fewer or other
-    words.
+    decide or debug. Search by names, identifiers, error codes and keywords, two or three at a
+    time ('阿里云 私钥', 'getUserById timeout'), not by whole questions. Each hit has a ref, how it
+    matched (all: every term; any: some) and a snippet; read the promising ones with memory_get
+    before you rely on them. No hit: try fewer or other words.
     """
     from .fields import words as listed
 
@@ -383,11 +430,59 @@ def memory_search(
     return answers.search(result)
 
 
+def memory_context(
+    memory: "Memory",
+    by: By,
+    question: needed("The whole question or task."),
+    budget: number("Tokens.") = 1500,
+    project: text("Only this project.") = None,
+) -> Answer:
+    """Get what is fit to rely on for a question or task in one call: the cards that answer it,
+    without stale, superseded and unsourced ones. For a name use memory_search. Tell the outcome
+    with memory_feedback.
+    """
+    from .context.pack import mcp_call
+
+    given = memory.context(
+        question,
+        budget=budget,
+        project=project,
+        max_chars=answers.MAX_PACK // 2,
+        read=mcp_call,
+        by=by,
+    )
+    return answers.context(given)
+
+
+def memory_feedback(
+    memory: "Memory",
+    by: By,
+    cohort: needed("From memory_context."),
+    adopted: words("Refs you relied on.") = None,
+    rejected: words("Refs that were wrong.") = None,
+    ignored: words("Refs that did not matter.") = None,
+) -> Answer:
+    """Say which cards of a memory_context were of use, when the work is done."""
+    from .fields import words as listed
+
+    return answers.feedback(
+        memory.feedback(cohort, listed(adopted), listed(rejected), listed(ignored), by=by)
+    )
+
+
+def memory_brief(memory: "Memory", by: By, project: text("Only this project.") = None) -> Answer:
+    """Learn at the start what is open: handoffs, signals, decisions."""
+    found = memory.brief(
+        project=project, max_chars=answers.MAX_PACK // 2, call="memory_get with its ref"
+    )
+    return answers.brief(found)
+
+
 def memory_get(
     memory: "Memory",
     by: By,
     id: needed(_REF),
-    offset: number("Begin at this character: the next_offset of the page before.") = 0,
+    offset: number("The next_offset of the page before.") = 0,
     max_chars: number(_PAGE) = 0,
     full: flag("As max_chars 0.") = False,
     as_of: text("The text of that day.") = None,
@@ -407,8 +502,8 @@ def memory_raw(
     max_chars: number(_PAGE) = 0,
     part: number("Which one, when there are several.") = 1,
 ) -> Answer:
-    """Read the long original (transcript, log, document) that is kept beside a card, a page at a
-    time. Only when the card is not enough and says that it has one.
+    """Read the long original that is kept beside a card, a page at a time, when the card says that
+    it has one and is not enough.
     """
     return answers.raw(memory.raw(id, offset=offset, max_chars=max_chars, part=part, by=by))
 
@@ -421,7 +516,7 @@ def memory_related(
     offset: number("Begin at this card.") = 0,
 ) -> Answer:
     """Show the cards that a card is linked with, in both directions: causes, consequences, what
-    replaced it. Call it after memory_get, when you need the context of a card.
+    replaced it.
     """
     return answers.related(memory.related(id, depth=max(1, min(5, depth))), offset)
 
@@ -453,7 +548,7 @@ def memory_capture(
     """Write a card, when something was decided, learned, fixed or agreed on that a later session
     needs. Search first: correct an existing card with memory_update, replace an outdated one
     with memory_supersede. One fact a card, self-contained, with names and identifiers in full;
-    no credentials. It can be found at once. The same title and body again changes nothing.
+    no credentials.
     """
     given = _said(
         kind=kind, tags=tags, keywords=keywords, summary=summary, project=project,
@@ -572,6 +667,7 @@ _READS = annotations(reads=True)
 
 TOOLS: tuple[Tool, ...] = (
     Tool(memory_search, Hits, ("READ",), _READS),
+    Tool(memory_context, Given, ("READ",), _READS),
     Tool(memory_get, Card, ("READ",), _READS),
     Tool(memory_capture, Changed, ("ADD",), annotations(repeats=True)),
     Tool(memory_update, Changed, ("CHANGE",), annotations(destroys=True, repeats=True)),
@@ -579,6 +675,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(memory_link, Changed, ("CHANGE",), annotations(repeats=True)),
     Tool(memory_related, Related, ("READ",), _READS),
     Tool(memory_raw, Raw, ("READ",), _READS),
+    Tool(memory_brief, Briefed, ("READ",), _READS),
+    Tool(memory_feedback, Verdicts, ("ADD",), annotations(repeats=True)),
     Tool(memory_stats, Figures, ("READ",), _READS),
     Tool(memory_reindex, Synced, ("CHANGE",), annotations(repeats=True)),
 )

@@ -7,7 +7,7 @@ import click
 from .guard import NO_RESULT
 from .import_command import run_sync
 from .options import HELP, Settings, common_options
-from .output import Style, one_line, safe, write, write_error, write_json
+from .output import Style, one_line, readable, safe, write, write_error, write_json
 from .present import size
 
 
@@ -102,11 +102,18 @@ def doctor_command(context):
 
 @click.command("bench", short_help="Measure how well searches are answered.", context_settings=HELP)
 @click.option("--init", is_flag=True, help="Draft the queries from the cards, to be edited.")
+@click.option("--add", metavar="QUERY", help="Add a query, or cards to it; see --expect.")
+@click.option(
+    "--expect",
+    metavar="REF",
+    multiple=True,
+    help="A card that answers the added query. Repeatable.",
+)
 @click.option("--save", metavar="FILE", help="Keep the figures in FILE.")
 @click.option("--baseline", metavar="FILE", help="Compare with the figures kept in FILE.")
 @common_options
 @click.pass_context
-def bench_command(context, init, save, baseline):
+def bench_command(context, init, add, expect, save, baseline):
     """Ask the queries of bench_queries.json, in the home, and judge what is found.
 
     The file says which cards answer each query, by source and path. The table shows by group how
@@ -120,11 +127,21 @@ def bench_command(context, init, save, baseline):
       memory bench
       memory bench --save before.json
       memory bench --baseline before.json
+      memory bench --add '搜索框 引号 500' --expect I_0001
 
     Exit codes: 0 done, 1 a figure is worse than in the baseline.
     """
     settings: Settings = context.obj
     memory = settings.memory()
+    if add is not None or expect:
+        if init or save or baseline:
+            raise click.UsageError("--add only adds a query", context)
+        if add is None or not expect:
+            raise click.UsageError(
+                "--add takes a query, and each --expect a card that answers it", context
+            )
+        _say_added(settings, memory.add_to_bench(readable(add), map(readable, expect)))
+        return
     if init:
         if save or baseline:
             raise click.UsageError("--init only drafts the queries", context)
@@ -154,6 +171,21 @@ def bench_command(context, init, save, baseline):
             write_error(one_line(f"worse: {fall}"))
     if report.falls:
         context.exit(NO_RESULT)
+
+
+def _say_added(settings: Settings, done: dict) -> None:
+    if settings.json:
+        write_json(done)
+        return
+    answer = done["answer"]
+    lines = [f"{done['status']}: {done['query']}  ({done['path']})"]
+    right = set(done["acceptable"])
+    for number, place in enumerate(answer["found"], 1):
+        lines.append(f"  {number}. {'right' if place in right else 'wrong'}    {place}")
+    lines += [f"  lacking     {place}" for place in answer["lacking"]]
+    write("\n".join(safe(line) for line in lines))
+    for note in done["notes"]:
+        write_error(one_line(f"note: {note}"))
 
 
 @click.command("backup", short_help="Copy everything, and check the copy.", context_settings=HELP)

@@ -8,11 +8,16 @@ import click
 
 from .care_commands import COMMANDS as CARE_COMMANDS
 from .change_commands import COMMANDS as CHANGE_COMMANDS
+from .client_commands import client_command
+from .context_commands import COMMANDS as CONTEXT_COMMANDS
+from .explain_commands import COMMANDS as EXPLAIN_COMMANDS
 from .guard import NO_RESULT, GuardedGroup
+from .hook_command import hook_command
 from .import_command import finish, import_command, run_sync
 from .mcp_command import mcp_command
-from .options import HELP, Settings, common_options, version_option
+from .options import HELP, Settings, common_options, filter_options, filters, version_option
 from .output import Style, prepare_names, prepare_streams, readable, write, write_error, write_json
+from .recall_commands import COMMANDS as RECALL_COMMANDS
 
 #: A query on stdin is read so far, in bytes; the search itself takes less.
 _STDIN_BYTES = 100_000
@@ -118,20 +123,13 @@ def index_command(settings, rebuild, quiet):
     "-n", "--limit", metavar="NUMBER", type=int, default=5, show_default=True,
     help="Hits at the most; below 1 is 1, above 20 is 20.",
 )  # fmt: skip
-@click.option("--kind", metavar="KIND", help="Only cards of this kind: decision, mistake, ...")
-@click.option("--source", metavar="NAME", help="Only cards of this source.")
-@click.option("--project", metavar="NAME", help="Only cards of this project.")
-@click.option("--tag", metavar="TAG", multiple=True, help="Only cards with this tag. Repeatable.")
-@click.option("--tags", metavar="TAG,TAG", help="Only cards with all of these tags.")
-@click.option("--since", metavar="DATE", help="Only cards updated since: 2026-09-30, or 30d.")
-@click.option("--superseded", is_flag=True, help="Let superseded cards in.")
+@filter_options
 @click.option("--as-of", metavar="DATE", help="The cards that held on that day.")
 @click.option("--secret", is_flag=True, help="Search the secret cards, and those alone.")
+@click.option("--explain", is_flag=True, help="Show how each card came to its place.")
 @common_options
 @click.pass_context
-def search_command(
-    context, words, limit, kind, source, project, tag, tags, since, superseded, as_of, secret
-):
+def search_command(context, words, limit, as_of, secret, explain, **narrowed):
     """Find the cards that answer QUERY, best first.
 
     Names, identifiers and keywords find more than whole questions. Every hit says how it
@@ -144,6 +142,7 @@ def search_command(
       memory search 'why did we choose sqlite' -n 3
       memory search userById --kind code_change --since 2026-03-01
       memory search 端口 --tags 运维,网络 --project infra --json
+      memory search 'backup script' --exclude-tag draft --explain
       echo 备份 | memory search -
       memory search -- --rebuild
     """
@@ -153,15 +152,11 @@ def search_command(
     result = memory.search(
         query,
         limit=limit,
-        kind=_text(kind),
-        source=_text(source),
-        project=_text(project),
-        tags=_tags(tag, tags),
-        since=since,
-        superseded=superseded,
         as_of=as_of,
         secret=secret,
+        explain=explain,
         by={"surface": "cli"},
+        **filters(narrowed),
     )
     if settings.json:
         write_json(result.to_dict())
@@ -169,6 +164,10 @@ def search_command(
         from . import present
 
         write(present.hits(result, Style(sys.stdout)))
+    if explain and not settings.json:
+        from .explained import explanation
+
+        write(("\n" if result.hits else "") + explanation(result.explain, Style(sys.stdout)))
     if not result.hits:
         _say_none(result, memory, settings)
         context.exit(NO_RESULT)
@@ -178,15 +177,6 @@ def _query(words: tuple[str, ...]) -> str:
     if words == ("-",):
         return sys.stdin.buffer.read(_STDIN_BYTES).decode("utf-8-sig", "replace").strip()
     return readable(" ".join(words))
-
-
-def _text(value: str | None) -> str | None:
-    return value and readable(value)
-
-
-def _tags(repeated: tuple[str, ...], joined: str | None) -> list[str]:
-    tags = [*repeated, *(joined or "").replace("，", ",").split(",")]
-    return [readable(tag.strip()) for tag in tags if tag.strip()]
 
 
 def _opened(settings: Settings):
@@ -347,5 +337,14 @@ def serve_command(context, port, host, open_browser, root, metadata):
     )
 
 
-for _command in (mcp_command, *CHANGE_COMMANDS, *CARE_COMMANDS):
+for _command in (
+    mcp_command,
+    hook_command,
+    client_command,
+    *CONTEXT_COMMANDS,
+    *EXPLAIN_COMMANDS,
+    *RECALL_COMMANDS,
+    *CHANGE_COMMANDS,
+    *CARE_COMMANDS,
+):
     cli.add_command(_command)

@@ -1,6 +1,7 @@
 """The options that every command has, before the subcommand and after it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -87,6 +88,54 @@ def common_options(command: Callable) -> Callable:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+_FILTERS = (
+    click.option("--kind", metavar="KIND", help="Only cards of this kind: decision, mistake, ..."),
+    click.option("--source", metavar="NAME", help="Only cards of this source."),
+    click.option("--project", metavar="NAME", help="Only cards of this project."),
+    click.option(
+        "--tag", metavar="TAG", multiple=True, help="Only cards with this tag. Repeatable."
+    ),
+    click.option("--tags", metavar="TAG,TAG", help="Only cards with all of these tags."),
+    click.option(
+        "--exclude-tag", metavar="TAG", multiple=True, help="No cards with this tag. Repeatable."
+    ),
+    click.option(
+        "--sensitivity",
+        metavar="LEVEL",
+        multiple=True,
+        type=click.Choice(["public", "internal", "private"]),
+        help="Only cards that are public, internal or private. Repeatable.",
+    ),
+    click.option("--since", metavar="DATE", help="Only cards updated since: 2026-09-30, or 30d."),
+    click.option("--superseded", is_flag=True, help="Let superseded cards in."),
+)
+
+
+def filter_options(command: Callable) -> Callable:
+    """Give a command the options that narrow a search; `filters` reads them."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def filters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `filter_options` gave to a command, as `Memory.search` takes it."""
+    from .output import readable
+
+    tags = [*given["tag"], *(given["tags"] or "").replace("，", ",").split(",")]
+    return {
+        **{name: value and readable(value) for name in _TEXTS for value in (given[name],)},
+        "tags": [readable(tag.strip()) for tag in tags if tag.strip()],
+        "exclude_tags": [readable(tag) for tag in given["exclude_tag"]],
+        "sensitivities": given["sensitivity"] or None,
+        "since": given["since"],
+        "superseded": given["superseded"],
+    }
+
+
+_TEXTS = ("kind", "source", "project")
 
 
 def version_option(program: str) -> Callable:

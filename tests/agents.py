@@ -22,8 +22,14 @@ ROOT = Path(__file__).resolve().parent.parent
 MCP = [sys.executable, "-m", "memory_cli", "mcp"]
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 NEWEST = "2026-07-28"
-READING = ["memory_search", "memory_get", "memory_related", "memory_raw", "memory_stats"]
-WRITING = ["memory_capture", "memory_update", "memory_supersede", "memory_link", "memory_reindex"]
+READING = [
+    "memory_search", "memory_context", "memory_get", "memory_related", "memory_raw", "memory_brief",
+    "memory_stats",
+]  # fmt: skip
+WRITING = [
+    "memory_capture", "memory_update", "memory_supersede", "memory_link", "memory_feedback",
+    "memory_reindex",
+]  # fmt: skip
 ROUTER = ["search_memory", "read_raw_data", "save_memory", "link_memory"]
 ME = {"name": "test-client", "version": "1"}
 

@@ -125,7 +125,8 @@ _TABLES = {
     "tags": f"select {_PLACE.format('card_id')}, tag from tags",
     "links": f"select {_PLACE.format('card_id')}, type, target, origin, "
     f"{_PLACE.format('target_id')} from links",
-    "card_stats": f"select {_PLACE.format('card_id')}, reads, last_read from card_stats",
+    "card_stats": f"select {_PLACE.format('card_id')}, reads, last_read, support, contradict, gain, "
+    "adopted, rejected from card_stats",
     "events": "select id, t, kind, ref, source, path, data from events",
 }
 

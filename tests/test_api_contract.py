@@ -21,6 +21,8 @@ ROUTES = {
     ("get", "raw/{ref}.json"), ("get", "stats.json"), ("post", "cards"),
     ("post", "cards/{ref}/-/update"), ("post", "cards/{ref}/-/supersede"),
     ("post", "cards/{ref}/-/forget"), ("post", "links"), ("delete", "links"), ("post", "reindex"),
+    ("post", "context"), ("get", "context.json"), ("post", "feedback"), ("get", "brief.json"),
+    ("get", "why-not.json"),
 }  # fmt: skip
 
 CHECKS = (

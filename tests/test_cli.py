@@ -723,6 +723,7 @@ HEAVY = {"sqlite_utils", "datasette", "yaml", "filelock", "pathspec", "markdown_
         ["paths"],
         ["search", "全文检索"],
         ["search", "kangaroo"],
+        ["context", "全文检索怎么做", "--dry-run"],
         ["show", "D_0001"],
         ["stats"],
     ],

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from datasette_memory.ledger.cohort import Cohort, Given, cohort_data
+from datasette_memory.ledger.writer import Ledger
 from memory_cli.care_commands import COMMANDS as CARE_COMMANDS
 from memory_cli.change_commands import COMMANDS as CHANGE_COMMANDS
+from memory_cli.client_commands import client_command
 from memory_cli.import_command import import_command
 from memory_cli.main import cli
 
@@ -21,6 +24,7 @@ CHANGES = [command.name for command in (*CHANGE_COMMANDS, *CARE_COMMANDS)]
 COMMANDS = {
     "memory": [],
     **{f"memory {name}": [name] for name in cli.commands},
+    **{f"memory client {name}": ["client", name] for name in client_command.commands},
     "memory-import": [],
 }
 
@@ -41,7 +45,8 @@ def examples(title: str) -> list[str]:
 
 def test_the_commands_are_all_there():
     assert list(cli.commands) == [
-        *("paths", "index", "search", "show", "stats", "serve", "mcp"),
+        *("paths", "index", "search", "show", "stats", "serve", "mcp", "hook", "client"),
+        *("context", "brief", "why-not", "feedback"),
         *CHANGES,
     ]
 
@@ -78,7 +83,7 @@ def test_version(program):
 
 def test_the_references_repeat_the_help_and_the_routes():
     result = subprocess.run(
-        [sys.executable, "-m", "cogapp", "--check", "docs/cli.md", "docs/api.md"],
+        [sys.executable, "-m", "cogapp", "--check", "docs/cli.md", "docs/api.md", "docs/clients.md"],
         cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONUTF8": "1"},
     )  # fmt: skip
     assert result.returncode == 0, f"run `make docs`\n{result.stdout}{result.stderr}"
@@ -117,7 +122,8 @@ def user(tmp_path_factory):
         python, program = shlex.quote(sys.executable), shlex.quote(str(scripts / f"{name}.py"))
         script.write_text(f'#!/bin/sh\nexec {python} {program} "$@"\n')
         script.chmod(0o755)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_")}
+    moved = ("MEMORY_", "CLAUDE_", "CODEX_", "XDG_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(moved)}
     env |= {
         "HOME": str(folder),
         "PATH": f"{scripts}{os.pathsep}{env['PATH']}",
@@ -132,9 +138,19 @@ def user(tmp_path_factory):
 
     for name in ("reason.md", "decision.md", "corrected.md", "call.txt"):
         (folder / name).write_text(f"What {name} says, long enough to be kept.\n", "utf-8")
+    (folder / "prompt.txt").write_text(
+        "How do we roll back a release of orchid-gateway?\n", "utf-8"
+    )
+    payload = '{"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"}'
+    (folder / "payload.json").write_text(payload, "utf-8")
     shutil.copytree(vault, folder / ".memory_agent" / "vault")
+    cards = tuple(Given(ref, "vault", None) for ref in ("D_0001", "F_0001", "I_0001"))
+    data = cohort_data(Cohort("01M8REXWA2XCAX9P", cards))
+    Ledger(folder / ".memory_agent" / "ledger").append("inject", **data)
     assert shell("memory index").returncode == 0
     assert shell("memory-import 笔记.db 笔记").returncode == 0
+    handoff = "--kind handoff --project orchid-gateway --title 换班 --body 发布停在第二步，等证书换好再继续。"
+    assert shell(f"memory capture {handoff}").returncode == 0
     return shell
 
 
@@ -148,11 +164,13 @@ def user(tmp_path_factory):
         # Those two run until they are stopped; their own tests do that.
         if not line.startswith(("memory serve", "memory mcp"))
         and title.removeprefix("memory ") not in CHANGES
+        and not title.startswith("memory client")
     ),
 )
 def test_examples_work(user, line):
     result = user(line)
-    assert (result.returncode, result.stderr) == (0, ""), result
+    receipt = line.startswith("memory context") and "--json" not in line
+    assert (result.returncode, bool(result.stderr)) == (0, receipt), result
     assert result.stdout
 
 
@@ -168,3 +186,12 @@ def test_examples_of_changes_work_one_after_the_other(user):
             result = user(line)
             assert (result.returncode, result.stderr) == (0, ""), result
             assert result.stdout or "--max-chars" in line, line
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
+def test_examples_of_clients_work_one_after_the_other(user):
+    for title in COMMANDS:
+        for line in examples(title) if title.startswith("memory client") else ():
+            result = user(line)
+            assert (result.returncode, result.stderr) == (0, ""), result
+            assert result.stdout

@@ -14,6 +14,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from datasette_memory.ledger.cohort import Cohort, Given, cohort_data
+from datasette_memory.ledger.writer import Ledger
 from datasette_memory.memory import Memory
 from datasette_memory.search.functions import register
 from datasette_memory.text.tokenise import index_text
@@ -35,6 +37,11 @@ def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     memory = Memory(str(folder), db=str(folder / "memory.db"))
     memory.import_paths([str(ROOT / "examples" / "vault")])
+    # One of them was given to an agent.
+    card = memory.show("D_0001").card
+    given = Given(card["ref"], card["source"], card["path"])
+    Ledger(folder / "ledger").append("inject", **cohort_data(Cohort("01M8REXWA2XCAX9P", (given,))))
+    memory.index()
     return folder / "memory.db"
 
 

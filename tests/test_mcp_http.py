@@ -135,6 +135,8 @@ async def test_writing_goes_into_the_vault_and_is_found_at_once(home, url):
 _BODY = "A body that is long enough to be kept as a card."
 CALLS = {
     "memory_search": {"query": "备份"},
+    "memory_context": {"question": "备份任务几点跑？"},
+    "memory_brief": {},
     "memory_get": {"id": "F_0001"},
     "memory_related": {"id": "D_0001"},
     "memory_raw": {"id": "RAW"},
@@ -143,6 +145,7 @@ CALLS = {
     "memory_update": {"id": "F_0001", "project": "of {actor}"},
     "memory_supersede": {"id": "C_0001", "title": "{actor} replaced it", "body": _BODY + " Anew."},
     "memory_link": {"id": "F_0001", "type": "told_by_{actor}", "target": "D_0001"},
+    "memory_feedback": {"cohort": "COHORT", "adopted": "C_0001"},
     "memory_reindex": {},
 }
 
@@ -152,6 +155,7 @@ CALLS = {
 async def test_the_matrix_of_tools_and_actors(home, free_port, serve, closed):
     memory = Memory(str(home))
     raw = memory.capture("Has an original", _BODY + " With more.", raw="The original.").ref
+    cohort = memory.context("Is getUserById batched, and rate limiting?").cohort
     assert set(CALLS) == {*agents.READING, *agents.WRITING}
     expected = {
         None: [] if closed else agents.READING,
@@ -168,7 +172,9 @@ async def test_the_matrix_of_tools_and_actors(home, free_port, serve, closed):
                 assert listed >= set(CALLS)
                 for tool, arguments in CALLS.items():
                     arguments = {
-                        name: value.replace("{actor}", str(actor)).replace("RAW", raw)
+                        name: value.replace("{actor}", str(actor))
+                        .replace("RAW", raw)
+                        .replace("COHORT", cohort)
                         for name, value in arguments.items()
                     }
                     result = await client.call_tool(tool, arguments)

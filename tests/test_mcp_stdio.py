@@ -344,7 +344,7 @@ async def test_a_memory_that_is_not_there_yet_says_how_it_begins(tmp_path):
 async def test_a_home_that_cannot_be_understood_is_told_when_a_tool_is_called(home):
     (home / "config.json").write_text("{")
     async with agents.over_stdio(home) as client:
-        assert len((await client.list_tools()).tools) == 10
+        assert len((await client.list_tools()).tools) == 13
         result = await client.call_tool("memory_search", {"query": "x"})
         assert result.is_error and "config.json is not valid JSON" in agents.said(result)
 

@@ -211,11 +211,17 @@ def ask(queries: Iterable[Query], search: Search) -> list[Answer]:
 
 def load(path: Path) -> list[Query]:
     """The queries of a file. Raises MemoryFault when it is not there or cannot be understood."""
-    content = _read(path, "draft one with `memory bench --init`, then edit it")
+    return parse(path, _bytes(path, "draft one with `memory bench --init`, then edit it"))
+
+
+def parse(path: Path, data: bytes, *, empty: bool = False) -> list[Query]:
+    """The queries in `data`, which are the contents of the file at `path`; with `empty` there may be
+    none. Raises MemoryFault when they cannot be understood."""
+    content = _object(path, data)
     rows = content.get("queries")
     if content.get("version") != 1 or not isinstance(rows, list):
         raise _unlike(path, 'it must be {"version": 1, "queries": [...]}')
-    if not rows:
+    if not rows and not empty:
         raise _unlike(path, "it holds no query")
     return [_query(path, number, row) for number, row in enumerate(rows, 1)]
 
@@ -259,7 +265,7 @@ def save_report(path: str | Path, report: Report) -> None:
 def load_report(path: str | Path) -> dict[str, object]:
     """A saved report. Raises MemoryFault when it is not there or is none."""
     path = Path(path)
-    content = _read(path, "save one with `memory bench --save FILE`")
+    content = _object(path, _bytes(path, "save one with `memory bench --save FILE`"))
     groups = content.get("groups")
     rows = [content.get("all"), *(groups.values() if isinstance(groups, dict) else [None])]
     for row in rows:
@@ -287,13 +293,18 @@ def _query(path: Path, number: int, row: object) -> Query:
     return Query(text, group, frozenset(unicodedata.normalize("NFC", card) for card in cards))
 
 
-def _read(path: Path, hint: str) -> dict:
+def _bytes(path: Path, hint: str) -> bytes:
     try:
-        content = json.loads(path.read_text("utf-8-sig"))
+        return path.read_bytes()
     except FileNotFoundError:
         raise MemoryFault(f"{path} is not there", hint) from None
     except OSError as error:
         raise MemoryFault(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _object(path: Path, data: bytes) -> dict:
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise _unlike(path, f"it is not valid JSON: {error}") from error
     if not isinstance(content, dict):
