@@ -46,6 +46,22 @@ def long_questions(index: Path, count: int, seed: int = 3) -> list[str]:
     return found
 
 
+def plain_questions(index: Path, count: int, seed: int = 3) -> list[str]:
+    """Questions as people ask them, about words of one card each, half of them Chinese."""
+    pick = random.Random(seed)
+    found: list[str] = []
+    for body in _bodies(index, pick):
+        chinese = re.findall("[\u4e00-\u9fff]{8,}", body)
+        english = re.findall("[a-z]{5,}", body)
+        if len(found) % 2 and len(chinese) > 1:
+            found.append(f"{pick.choice(chinese)[:8]}是怎么回事？")
+        elif not len(found) % 2 and len(english) > 10:
+            found.append(f"how do we handle {' '.join(pick.sample(english, 3))}?")
+        if len(found) == count:
+            break
+    return found
+
+
 def _bodies(index: Path, pick: random.Random) -> Iterator[str]:
     connection = connect_read(index)
     last = connection.execute("select max(id) from cards").fetchone()[0]

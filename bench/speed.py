@@ -35,7 +35,7 @@ from datasette_memory.text.tokenise import index_text
 
 from . import mcp
 from .corpus import cards, write
-from .queries import keyword_times, p50_p95, queries, question_times
+from .queries import keyword_times, p50_p95, plain_questions, queries, question_times
 from .row import Row
 
 _CLI = "import sys; from memory_cli.main import {0}; sys.exit({0}())"
@@ -53,14 +53,16 @@ class Run:
     peak: float
 
 
-def run(command: Sequence[str]) -> Run:
-    """Run a command to its end, its output thrown away; raises when it fails."""
+def run(command: Sequence[str], fails: bool = False) -> Run:
+    """Run a command to its end, its output thrown away; raises when it fails, unless it may find
+    nothing and say so with 1."""
     begun = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL if fails else None
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=quiet)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begun
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode > fails:
         raise SystemExit(f"{command} ended with {process.returncode}")
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
@@ -331,6 +333,54 @@ def _capture_time(home: Path, times: int = 15) -> Row:
     )
 
 
+def contexts(home: Path, count: int = 200) -> list[Row]:
+    """`Memory.context` against `Memory.search` on the same questions, alternating; then as a process,
+    for a question and for a turn that is stopped."""
+    memory = Memory(str(home))
+    asked = plain_questions(memory.db, count)
+    whole: list[float] = []
+    plain: list[float] = []
+    for number, question in enumerate(asked):
+        begun = time.process_time()
+        memory.context(question, session=f"s{number}")
+        whole.append(time.process_time() - begun)
+        begun = time.process_time()
+        memory.search(question)
+        plain.append(time.process_time() - begun)
+    (p50, p95), (plain_50, plain_95) = p50_p95(whole), p50_p95(plain)
+    size = memory.count()
+    rows = [
+        Row(
+            f"Memory.context at {size:,} cards",
+            f"p50 {p50:.1f} ms, p95 {p95:.1f} ms CPU",
+            f"Memory.search p50 {plain_50:.1f} ms, p95 {plain_95:.1f} ms: {p95 / plain_95:.2f} times",
+            "2.5 times",
+            p95 <= 2.5 * plain_95,
+        )
+    ]
+    base = [sys.executable, "-c", "import click, sqlite3"]
+    # The extra `tokens` is not part of the default installation.
+    without = f"import sys; sys.modules['toktok'] = None; {_CLI.format('main')}"
+    for what, turn, bar in (("a question", None, 3.0), ("a stopped turn", "继续", 1.6)):
+        pairs = []
+        for question in asked[:16]:
+            command = [sys.executable, "-c", without]
+            command += ["context", "--home", str(home), turn or question]
+            pairs.append((run(command, fails=True).cpu, run(base).cpu))
+        ratio = statistics.median(ours / bare for ours, bare in pairs[1:])
+        ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs[1:]))
+        rows.append(
+            Row(
+                f"memory context, {what}",
+                f"{ours:.0f} ms CPU",
+                f"import click, sqlite3 {bare:.0f} ms: {ratio:.2f} times",
+                f"{bar:g} times",
+                ratio <= bar,
+            )
+        )
+    return rows
+
+
 _EXACT = re.compile(r"match '(.*)' and rank match (.*)\s+and 1 order by rank limit (\d+)", re.S)
 _WRK = """
 local paths, n = {}, 0
@@ -451,6 +501,7 @@ def main() -> int:
         else:
             print("no wrk here: the JSON search is not measured", file=sys.stderr)
         rows += agents(folder, options.cards)
+        rows += contexts(folder / f"home-{min(10_000, options.cards)}")
     print(f"\nPython {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}\n")
     print("| what | figure | beside | bar | holds |\n|---|---|---|---|---|")
     for row in rows:
