@@ -12,7 +12,7 @@ STABLE := datasette==0.65.5 datasette-auth-tokens==0.3 datasette-permissions-met
 NEXT := datasette==1.0a41
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-faults test-npm test-vectors demo lint docs bench clean
+.PHONY: help test test-faults test-npm test-clients test-vectors demo lint docs bench clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,14 @@ test-faults: .venv/.installed ## Kill at every point, fill the disk, let a crowd
 test-npm: .venv/.installed .venv-1.0/.installed .npm/.installed ## Run the conformance suite and the inspector of MCP (needs npm)
 	.venv/bin/python -m pytest -m npm
 	.venv-1.0/bin/python -m pytest -m npm
+
+# Real agent clients take 3 GB, so they are kept outside, for every checkout of this user.
+CLIENTS_FOLDER ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/datasette-memory/clients
+
+test-clients: .venv/.installed ## Run real agent clients offline (needs npm; CLIENTS="codex cline": these alone)
+	PYTHONPATH=. .venv/bin/python tests/clients/fetch.py "$(CLIENTS_FOLDER)" $(CLIENTS)
+	MEMORY_TEST_CLIENTS_FOLDER="$(CLIENTS_FOLDER)" MEMORY_TEST_CLIENTS="$(CLIENTS)" \
+	    .venv/bin/python -m pytest -m clients tests/clients
 
 .venv-vectors/.installed: setup.cfg pyproject.toml
 	$(call environment,.venv-vectors,$(STABLE),test$(comma)vectors)

@@ -35,6 +35,7 @@ def client_command():
       memory client install claude-code --dry-run
       memory client install claude-code
       memory client doctor claude-code
+      memory client verify claude-code
       memory client uninstall claude-code
 
     Exit codes: 0 done, 1 something is wrong, 2 usage or environment, 3 something is in the way.
@@ -163,6 +164,71 @@ def doctor_command(context, name):
                 write(f"       {one_line(one['remedy'])}")
     if wrong:
         context.exit(NO_RESULT)
+
+
+@client_command.command("verify", short_help="See a client work.", context_settings=HELP)
+@click.argument("name")
+@click.option("--program", metavar="PATH", help="The client.  [default: the one on the PATH]")
+@click.option("--keep", metavar="FOLDER", help="Keep the scratch folder in it, to look at.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=120,
+    show_default=True,
+    help="Seconds until the client is stopped.",
+)
+@common_options
+@click.pass_context
+def verify_command(context, name, program, keep, timeout):
+    """Run a client once, end to end, and say how far the memory gets in it.
+
+    The real program answers one question in a home folder of its own, with a memory of one card and
+    a stand-in for the model on this computer: no tokens, no login, nothing sent out, and nothing of
+    yours read or changed. What was seen is kept in the home, under clients/evidence, and makes the
+    client verified in `memory client list` for as long as its version stays.
+
+    \b
+    Examples:
+      memory client verify claude-code
+      memory client verify codex --program ~/.npm/bin/codex --json
+      memory client verify gemini-cli --keep /tmp/seen
+
+    Exit codes: 0 all that this client can do was seen, 1 something was not, 2 it is not installed.
+    """
+    from pathlib import Path
+
+    from datasette_memory.clients.verify import verify
+
+    settings: Settings = context.obj
+    evidence = verify(name, program, Path(keep).expanduser() if keep else None, timeout)
+    path = _clients(settings).keep_evidence(name, evidence.to_dict())
+    if settings.json:
+        kept = {"kept": evidence.kept} if evidence.kept else {}
+        write_json({**evidence.to_dict(), "evidence": str(path), **kept})
+    else:
+        _tell_evidence(evidence, path)
+    if not evidence.verified:
+        context.exit(NO_RESULT)
+
+
+def _tell_evidence(evidence, path) -> None:
+    from datasette_memory.clients.verify import STEPS
+
+    style = Style(sys.stdout)
+    marks = {True: style("yes", fg="green"), False: style.warn("no "), None: "-  "}
+    told = f"{evidence.client} {evidence.version}".strip()
+    write(one_line(f"{told}, {evidence.seconds:.1f} s ({evidence.program})"))
+    width = max(map(len, STEPS.values()))
+    for name, step in evidence.steps.items():
+        write(f"{marks[step.ok]}  {STEPS[name].ljust(width)}  {one_line(step.seen)}")
+    for host in evidence.refused:
+        write(one_line(f"note: it wanted to reach {host}, and was not let"))
+    if not evidence.verified:
+        write("The client said:")
+        write(safe("\n".join(f"  {line}" for line in evidence.answer.split("\n")[-12:])))
+    if evidence.kept:
+        write(one_line(f"kept: {evidence.kept}"))
+    write(one_line(f"evidence: {path}"))
 
 
 @client_command.command("uninstall", short_help="Disconnect a client.", context_settings=HELP)

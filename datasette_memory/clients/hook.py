@@ -82,7 +82,8 @@ def _context(memory: Memory, payload: Payload) -> Response:
 def _brief(memory: Memory, payload: Payload) -> Response:
     from ..errors import MemoryFault
 
-    data = {"source": payload.source} if payload.source else {}
+    # Not `source`: in the ledger that is where a card comes from.
+    data = {"began": payload.source} if payload.source else {}
     if payload.source in ("compact", "clear"):
         # What was given before is not in front of the model any more.
         data["forgets"] = True

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,17 +10,16 @@ from pathlib import Path
 
 from ..durable import make_folder, remove, system, write_whole
 from ..errors import MemoryFault, PlaceTaken
-from . import edit
+from . import edit, programs
 from .edit import Change, Written
 from .places import bases, place
-from .records import BY_NAME, DOCS_ONLY, INSTALL_READY, RECORDS, VERIFIED, Record
+from .records import BY_NAME, DOCS_ONLY, RECORDS, VERIFIED, Record
 from .splice import EditFault, Put
 from .targets import Target, line, program, targets
 
 SCOPES = ("user", "project")
 
 _TRIES = 3
-_VERSION_PATIENCE = 5.0
 
 
 @dataclass(slots=True)
@@ -105,6 +103,11 @@ class Clients:
             raise MemoryFault(f"{record.title} has no file of scope {scope}", "use --scope user")
         if trust and not record.trusts:
             raise MemoryFault(f"{record.title} asks for no approval of hooks", "leave --trust out")
+        if trust and scope == "project":
+            raise MemoryFault(
+                f"{record.title} keeps approvals in the user's own file, not in a project's",
+                f"leave --trust out, and approve the hooks in {record.title}, with /hooks",
+            )
         if record.level == DOCS_ONLY:
             report.paste = [_pasted(one) for one in wanted]
             report.notes.insert(
@@ -137,7 +140,7 @@ class Clients:
     def _trust(self, report: Report, record: Record, wanted: list[Target], scope: str) -> None:
         from .trust import codex_hooks
 
-        found = _program_of(record)
+        found = programs.find(record.programs)
         if not found:
             raise MemoryFault(
                 f"{record.programs[0]} is not on the PATH, and it alone knows the approvals",
@@ -271,7 +274,7 @@ class Clients:
         version = self.version(record)
         if version:
             say("ok", "program", f"{record.title} {version}")
-        elif path := _program_of(record):
+        elif path := programs.find(record.programs):
             say("note", "program", f"{path} does not tell its version")
         else:
             say("note", "program", f"{record.programs[0]} is not on the PATH",
@@ -339,12 +342,14 @@ class Clients:
     def overview(self, versions: bool = False) -> list[dict[str, object]]:
         """Each client: `{name, title, level, installed, version, evidence}`.
 
-        `version` is asked of its program only with `versions`, which may take seconds; `evidence` is
-        the day on which it was seen to work here.
+        `version` is asked of its program only with `versions`, which may take seconds, and where it
+        has been seen to work, on the day `evidence`: that was this version, or is worth nothing.
         """
         rows = []
         for record in RECORDS:
-            version = self.version(record) if versions else ""
+            evidence = self.evidence(record)
+            asked = versions or evidence.get("verified") is True
+            version = self.version(record, evidence.get("program")) if asked else ""
             level, day = self.level(record, version)
             rows.append({
                 "name": record.name, "title": record.title, "level": level,
@@ -352,39 +357,49 @@ class Clients:
             })  # fmt: skip
         return rows
 
-    def level(self, record: Record, version: str = "") -> tuple[str, str]:
-        """The level of a client and the day of its evidence, empty without any.
+    def evidence(self, record: Record) -> dict[str, object]:
+        """What `verify` saw last of a client; empty when it never ran."""
+        found = _json(self._evidence(record.name))
+        return found if isinstance(found, dict) else {}
 
-        Evidence is `HOME/clients/evidence/NAME.json` with `verified`, `version` and `at`. That of
-        another version than `version`, when this is known, makes nothing verified.
-        """
-        evidence = _json(self.folder / "evidence" / f"{record.name}.json")
-        if not isinstance(evidence, dict) or evidence.get("verified") is not True:
+    def keep_evidence(self, name: str, evidence: dict[str, object]) -> Path:
+        """Write what `verify` saw, in the place of what it saw before. Raises MemoryFault."""
+        path = self._evidence(name)
+        text = json.dumps(evidence, ensure_ascii=False, indent=1) + "\n"
+        try:
+            write_whole(path, text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise MemoryFault(
+                f"{path} cannot be written: {error.strerror}", "check the home of the memory"
+            ) from error
+        return path
+
+    def level(self, record: Record, version: str) -> tuple[str, str]:
+        """The level of a client of that version, and the day on which it was seen to work here, empty
+        without any. What another version was seen to do makes nothing verified."""
+        evidence = self.evidence(record)
+        if evidence.get("verified") is not True:
             return record.level, ""
-        day = str(evidence.get("at", ""))[:10]
-        if version and evidence.get("version") != version:
-            return min(record.level, INSTALL_READY), day
+        day = str(evidence.get("date", ""))[:10]
+        if not version or evidence.get("version") != version:
+            return record.level, day
         return VERIFIED, day
 
-    def version(self, record: Record) -> str:
-        """What the client's program says of its version; empty when it is not there or says nothing."""
-        path = _program_of(record)
-        if not path:
-            return ""
-        try:
-            done = subprocess.run(
-                [path, "--version"], capture_output=True, timeout=_VERSION_PATIENCE, check=False,
-                stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        except (OSError, subprocess.SubprocessError):
-            return ""
-        lines = done.stdout.decode("utf-8", "replace").split("\n")
-        return next((one.strip()[:60] for one in lines if any(map(str.isdigit, one))), "")
+    def version(self, record: Record, program: object = None) -> str:
+        """What the client's program, by default that on the PATH, says of its version; empty when it is
+        not there or says nothing."""
+        path = programs.find(record.programs)
+        if isinstance(program, str) and os.path.isfile(program):
+            path = program
+        return programs.version_of(path) if path else ""
 
     def show(self, name: str, scope: str = "user") -> dict[str, object]:
         """All that is known of a client: its files, what would stand in them, notes."""
         record = record_of(name)
-        level, day = self.level(record)
+        evidence = self.evidence(record)
+        asked = evidence.get("verified") is True
+        version = self.version(record, evidence.get("program")) if asked else ""
+        level, day = self.level(record, version)
         hooks = record.hooks
         return {
             "name": name,
@@ -409,6 +424,9 @@ class Clients:
             if self._manifest(record.name).exists()
             or (record.level != DOCS_ONLY and self.installed(record))
         ]
+
+    def _evidence(self, name: str) -> Path:
+        return self.folder / "evidence" / f"{name}.json"
 
     def _manifest(self, name: str) -> Path:
         return self.folder / f"{name}.json"
@@ -518,10 +536,6 @@ def _remove_empty(folder: str | Path) -> None:
         system.rmdir(folder)
     except OSError:
         return
-
-
-def _program_of(record: Record) -> str | None:
-    return next((path for one in record.programs if (path := shutil.which(one))), None)
 
 
 def _json(path: Path) -> object:

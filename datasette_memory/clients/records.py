@@ -151,7 +151,11 @@ RECORDS = (
             "Codex runs no hook before you have approved it, and does not say so: start codex, type "
             "/hooks, and approve those of memory; or install with --trust, which approves them in your "
             "place. A hook that changes has to be approved again.",
-            "Files of a project are read in a project that Codex trusts.",
+            "Codex waits one second for a server, and then begins the first turn, which is the only one "
+            "of codex exec, without its tools. Where that is too short, put "
+            "mcp_optional_startup_grace_ms = 10000 at the top of config.toml.",
+            "Files of a project are read in a project that Codex trusts. It keeps approvals of their "
+            "hooks in the file of the user.",
             "Tools that write are asked for; to be asked no more, set default_tools_approval_mode "
             '= "approve" under [mcp_servers.memory].',
         ),

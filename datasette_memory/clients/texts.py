@@ -7,8 +7,8 @@ You have a long-term memory of this user and their projects (MCP server `memory`
 mistakes and their fixes, kept as cards. 记忆先查后写。
 
 - **Search first.** Before you plan, decide, debug, or ask the user for something they may have told
-  you before, call `memory_search` with two to five names, identifiers or keywords - not a whole
-  question; Chinese words work as they are. If nothing fits, try other words once, then go on.
+  you before, call `memory_context` with the whole question, or `memory_search` with two to five names,
+  identifiers or keywords; Chinese works as it is. If nothing fits, try other words once, then go on.
 - **Read before you rely on it.** A hit is a summary. Call `memory_get` for the whole card; while it
   says `has_more`, ask again with the given offset; `memory_related` shows what replaced or caused it.
   Say which card you used (its id). What the code or the user says now outweighs an older card.

@@ -138,6 +138,9 @@ def test_a_session_begins_with_rules_and_a_brief(home):
     text = told["hookSpecificOutput"]["additionalContext"]
     assert told["hookSpecificOutput"]["hookEventName"] == "SessionStart"
     assert "memory_context" in text and "交接：闸门检修" in text and len(text) <= 8_000
+    (event,) = runtime(home)
+    # `source` is where a card comes from, which this is not about.
+    assert event["began"] == "startup" and event["source"] is None
 
 
 def test_the_same_by_a_second_file_of_hooks_is_given_once(home):

@@ -334,11 +334,13 @@ def test_the_level_comes_from_evidence_and_falls_with_another_version(clients):
     record = records.BY_NAME["claude-code"]
     put(
         clients.folder / "evidence/claude-code.json",
-        b'{"verified": true, "version": "2.1.332", "at": "2026-12-01T10:00:00Z"}',
+        b'{"verified": true, "version": "2.1.332", "date": "2026-12-01T10:00:00Z"}',
     )
     assert clients.level(record, "2.1.332") == ("verified", "2026-12-01")
     assert clients.level(record, "2.2.0") == ("install-ready", "2026-12-01")
-    assert clients.level(records.BY_NAME["codex"]) == ("install-ready", "")
+    # A program that is gone, or says no version, is not known to be the one that was seen.
+    assert clients.level(record, "") == ("install-ready", "2026-12-01")
+    assert clients.level(records.BY_NAME["codex"], "0.171.0") == ("install-ready", "")
 
 
 def memory(user, *words):
@@ -444,3 +446,8 @@ def test_trust_without_codex_or_for_another_client(clients, user, monkeypatch):
         clients.install("codex", trust=True)
     with pytest.raises(MemoryFault, match="asks for no approval"):
         clients.install("claude-code", trust=True)
+    # Codex reads approvals in the user's file alone: in that of a project they would do nothing.
+    before = snapshot(user)
+    with pytest.raises(MemoryFault, match="in the user's own file"):
+        clients.install("codex", "project", trust=True)
+    assert snapshot(user) == before
