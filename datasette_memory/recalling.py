@@ -81,8 +81,8 @@ class Recalling:
         session = by.get("session")
         decision = decide(question, self._known_in)
         if not decision.open:
-            if record and decision.terms:
-                self._tell_gap(" ".join(decision.terms), by)
+            if record:
+                self._tell_missed(question, by)
             return Context(question, decision, budget)
 
         from datetime import datetime, timezone
@@ -143,19 +143,35 @@ class Recalling:
                 trace.judge(verdict.candidate.id, verdict.outcome, reason)
         packed = replace(packed, left_out=(*packed.left_out, *removed))
         if record and not ranked:
-            self._tell_gap(" ".join(decision.terms), by)
-        cohort = self._record_injection(packed, cohort, by, project)
+            self._tell_missed(question, by)
+        recorded = self._record_injection(packed, cohort, by, project)
+        if cohort and not recorded:
+            # A cohort that no ledger tells of must not be named.
+            packed = replace(packed, text=packed.text.replace(cohort, "none", 1), cohort="none")
         return Context(
             question,
             decision,
             budget,
             packed,
-            cohort,
+            recorded,
             screened.refused,
             tuple(ranked),
             recalled.notice,
             trace if explain else None,
         )
+
+    def _tell_missed(self, question: str, by: By) -> None:
+        """Record the terms of a question that nothing was given for, credentials taken out first."""
+        from .context.gate import decide
+        from .text.secrets import find_personal, find_secrets
+
+        found = sorted(
+            (one.start, one.end) for one in (*find_secrets(question), *find_personal(question))
+        )
+        for start, end in reversed(found):
+            question = f"{question[:start]} {question[end:]}"
+        if terms := decide(question).terms:
+            self._tell_gap(" ".join(terms), by)
 
     def _known_in(self, text: str) -> list[tuple[str, str]]:
         """What the index knows of a text; nothing where there is no index."""
@@ -183,10 +199,19 @@ class Recalling:
         from .index.sourced import sourced
         from .index.tail import Tail
         from .search.brief import sections
+        from .search.filters import Filters
+        from .search.lookup import Lookup
+        from .search.question import Question
+        from .search.stages import supersession
 
         now = datetime.now(timezone.utc)
+        asked = Question("", (), (), now)
         with self._reading() as connection:
-            found = sections(connection, now=now, project=project)
+            lookup = Lookup(connection, Filters())
+            found = [
+                (name, supersession(cards, asked, lookup))
+                for name, cards in sections(connection, now=now, project=project)
+            ]
             tail = Tail(connection, self.home.home / "ledger")
             known = sourced(
                 connection,

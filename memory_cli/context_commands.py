@@ -115,7 +115,7 @@ def receipt(given) -> list[str]:
 @click.command("brief", short_help="What a new session should know.", context_settings=HELP)
 @click.option("--project", metavar="NAME", help="Only cards of this project.")
 @click.option(
-    "--budget", metavar="TOKENS", type=click.IntRange(min=1), help="At the most.  [default: 600]"
+    "--budget", metavar="TOKENS", type=click.IntRange(min=1), help="At the most.  [default: 800]"
 )
 @common_options
 @click.pass_context
@@ -136,7 +136,10 @@ def brief_command(context, project, budget):
     elif found.text:
         write(safe(found.text))
     if not found.text:
-        write_error("No handoff is open, no signal is live, and no card was of use yet.")
+        if any(found.left_out.values()):
+            write_error("Nothing fits into this budget.")
+        else:
+            write_error("No handoff is open, no signal is live, and no card was of use yet.")
         context.exit(NO_RESULT)
 
 

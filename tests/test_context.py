@@ -305,3 +305,54 @@ def test_the_command_gives_text_for_a_prompt_and_a_receipt(memory):
     assert len(homes.events(home, "inject")) == 1
     nothing = homes.command(home, "context", "登录页的按钮为什么不见了")
     assert (nothing.returncode, nothing.stdout) == (1, "")
+
+
+# What a trial by hand has found
+
+
+def test_the_brief_asks_the_files_too(memory):
+    memory.capture("发布停在第二步", "证书换好再继续发布，别动灰度比例。", kind="handoff")
+    assert "发布停在第二步" in memory.brief().text
+    (path,) = (memory.home.vault / "16-Handoffs").glob("*.md")
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("\n---\n", "\nsensitivity: secret\n---\n", 1), "utf-8")
+    assert memory.brief().text == ""
+    path.write_text(text.replace("\n---\n", "\nsuperseded_by: H_0009\n---\n", 1), "utf-8")
+    assert memory.brief().text == ""
+
+
+def test_a_card_that_its_file_calls_private_is_not_given(memory):
+    card = memory.context(QUESTION).pack.items[0].candidate
+    path = memory.home.vault / card.path
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("\n---\n", "\nsensitivity: private\n---\n", 1), "utf-8")
+    assert codes(memory.context(QUESTION))["网关端口约定"] == "sensitivity"
+
+
+@pytest.mark.parametrize(
+    "prompt, secret",
+    [
+        ("mysql -u root -pS3cretPw9 -h zebra.internal", "s3cretpw9"),
+        ("斑马数据库 postgres://u:s3cr3tpw@zebra.example/x 连不上", "s3cr3tpw"),
+        ("我的密码是 hunter2sEcret9，斑马登不上", "hunter2"),
+        ("斑马的手机号 13812345678 是谁的", "13812345678"),
+    ],
+)
+def test_a_gap_holds_no_credential(memory, prompt, secret):
+    memory.context(prompt)
+    told = json.dumps(homes.events(memory.home.home, "gap"), ensure_ascii=False).casefold()
+    assert secret not in told
+
+
+def test_a_limit_refuses_nothing(memory):
+    memory.capture("网关钥匙", "网关钥匙的说明放在前台，谁值班谁拿，用完归还。")
+    question = "网关监听哪个端口，备份任务几点跑，日志写到哪里？"
+    assert memory.context(question, limit=1).refused is None
+    assert refs(memory.context(question, limit=1)) == ["网关端口约定"]
+
+
+def test_a_cohort_that_no_ledger_tells_of_is_not_named(memory):
+    memory.home.home.joinpath("ledger").rename(memory.home.home / "kept")
+    memory.home.home.joinpath("ledger").write_text("in the way")
+    given = memory.context("中秋节的月饼买多少盒？")
+    assert given.cohort is None and "cohort none:" in given.text

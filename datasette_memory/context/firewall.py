@@ -144,7 +144,8 @@ def screen(
     excluded += far
     fit.sort(key=lambda pair: (pair[1].outcome == DEMOTED, pair[0]))
     shown, left = _first_of_each(fit, had, policy)
-    cards = [*had, *(verdict.candidate for verdict in shown)]
+    # Cards that only the limit keeps out hold what they hold.
+    cards = [*had, *(verdict.candidate for _, verdict in fit)]
     refused = _refusal(cards, question, policy) if shown else None
     if refused:
         given_up = {id(verdict) for verdict in shown}

@@ -59,7 +59,7 @@ class Context:
             and {"code": self.refused.code, "reason": self.refused.sentence},
             "items": [
                 {
-                    **named(one.candidate),
+                    **_told(one.candidate),
                     "view": one.view,
                     "tokens": one.tokens,
                     "text": one.text,
@@ -70,7 +70,7 @@ class Context:
             ],
             "left_out": [
                 {
-                    **named(one.candidate),
+                    **_told(one.candidate),
                     "code": one.reasons[0].code,
                     "reason": " ".join(reason.sentence for reason in one.reasons),
                 }
@@ -91,3 +91,10 @@ class Context:
         if self.trace is not None:
             told["explain"] = self.trace.to_dict()
         return told
+
+
+def _told(candidate: Candidate) -> dict[str, Any]:
+    """What a card is named by, its title as it may be shown."""
+    from .quote import masked
+
+    return {**named(candidate), "title": masked(candidate.title)}

@@ -39,6 +39,9 @@ class Written(NamedTuple):
     superseded_by: str | None = None
     secret: bool = False
     gone: bool = False
+    sensitivity: str | None = None
+    confidence: float | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Lookup:
@@ -122,4 +125,10 @@ def _read(root: str, place: str, sha256: str) -> Written | None:
         card = parse_card(data, os.path.basename(place))
     except (OSError, ValueError):
         return None
-    return Written(card.superseded_by, card.sensitivity == "secret")
+    return Written(
+        card.superseded_by,
+        card.sensitivity == "secret",
+        sensitivity=card.sensitivity,
+        confidence=card.confidence,
+        tags=tuple(card.tags),
+    )

@@ -266,9 +266,25 @@ def stale_state_reason(one: Candidate, question: Question) -> str | None:
 
 def supersession(hits: Hits, question: Question, lookup: Lookup | None = None) -> Hits:
     """Without cards that another replaced or that are secret. Where a file has changed since the
-    index read it, the file decides; one that is gone is out."""
+    index read it, the file decides, of its sensitivity, confidence and tags too; one that is gone is
+    out."""
     told = lookup.written(one.id for one in hits) if lookup else {}
-    return [one for one in hits if _replaced(one, told.get(one.id)) is None]
+    return [
+        _as_written(one, told.get(one.id))
+        for one in hits
+        if _replaced(one, told.get(one.id)) is None
+    ]
+
+
+def _as_written(one: Candidate, written: Any) -> Candidate:
+    if written is None:
+        return one
+    return replace(
+        one,
+        sensitivity=written.sensitivity,
+        confidence=written.confidence,
+        tags=written.tags,
+    )
 
 
 def supersession_reason(
