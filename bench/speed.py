@@ -53,12 +53,16 @@ class Run:
     peak: float
 
 
-def run(command: Sequence[str], fails: bool = False) -> Run:
+def run(command: Sequence[str], fails: bool = False, stdin: str = "") -> Run:
     """Run a command to its end, its output thrown away; raises when it fails, unless it may find
-    nothing and say so with 1."""
+    nothing and say so with 1. `stdin` is short."""
     begun = time.perf_counter()
     quiet = subprocess.DEVNULL if fails else None
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=quiet)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=quiet
+    )
+    process.stdin.write(stdin.encode())
+    process.stdin.close()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begun
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -358,27 +362,45 @@ def contexts(home: Path, count: int = 200) -> list[Row]:
             p95 <= 2.5 * plain_95,
         )
     ]
-    base = [sys.executable, "-c", "import click, sqlite3"]
     # The extra `tokens` is not part of the default installation.
     without = f"import sys; sys.modules['toktok'] = None; {_CLI.format('main')}"
+    started = [sys.executable, "-c", without]
+    hook = ["hook", "prompt", "--client", "claude-code", "--home", str(home)]
     for what, turn, bar in (("a question", None, 3.0), ("a stopped turn", "继续", 1.6)):
-        pairs = []
-        for question in asked[:16]:
-            command = [sys.executable, "-c", without]
-            command += ["context", "--home", str(home), turn or question]
-            pairs.append((run(command, fails=True).cpu, run(base).cpu))
-        ratio = statistics.median(ours / bare for ours, bare in pairs[1:])
-        ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs[1:]))
+        said = [turn or question for question in asked[:16]]
         rows.append(
-            Row(
+            _process(
                 f"memory context, {what}",
-                f"{ours:.0f} ms CPU",
-                f"import click, sqlite3 {bare:.0f} ms: {ratio:.2f} times",
-                f"{bar:g} times",
-                ratio <= bar,
+                [([*started, "context", "--home", str(home), one], "") for one in said],
+                bar,
             )
         )
+        payloads = [
+            json.dumps({"session_id": f"h{number}", "prompt": one})
+            for number, one in enumerate(said)
+        ]
+        rows.append(
+            _process(f"memory hook, {what}", [([*started, *hook], one) for one in payloads], bar)
+        )
     return rows
+
+
+def _process(what: str, commands: list[tuple[list[str], str]], bar: float) -> Row:
+    """Commands and what is on their stdin, as processes, in turn with the imports that no command
+    can do without."""
+    base = [sys.executable, "-c", "import click, sqlite3"]
+    pairs = [
+        (run(command, fails=True, stdin=stdin).cpu, run(base).cpu) for command, stdin in commands
+    ]
+    ratio = statistics.median(ours / bare for ours, bare in pairs[1:])
+    ours, bare = (statistics.median(column) * 1000 for column in zip(*pairs[1:]))
+    return Row(
+        what,
+        f"{ours:.0f} ms CPU",
+        f"import click, sqlite3 {bare:.0f} ms: {ratio:.2f} times",
+        f"{bar:g} times",
+        ratio <= bar,
+    )
 
 
 _EXACT = re.compile(r"match '(.*)' and rank match (.*)\s+and 1 order by rank limit (\d+)", re.S)
