@@ -11,6 +11,7 @@ from .errors import NotFound
 from .home import Home
 
 if TYPE_CHECKING:
+    from .context.result import Context
     from .index.connection import sqlite3
     from .index.unindexed import Unindexed
 
@@ -38,7 +39,9 @@ class Explaining:
     ) -> dict[str, Any]:
         """Why the search for `query`, with these filters, does not give the card `reference`: what
         `search.why_not` gives, the card's `id ref title kind source path`, and `stages`: what
-        became of it in the ranking of governed recall, `{place, removed_by, reason}`, or None.
+        becomes of it in a context, or None where it is no candidate: `{place, removed_by, reason,
+        outcome, code}`. `removed_by` is a stage of ranking, `code` a rule of the firewall; `outcome`
+        is `given`, `excluded`, or `stopped` where the gate lets no such question in.
 
         Beside the index it looks into the trash and for files that are not indexed. `secret` lets it
         tell of secret cards. Nothing is recorded. Raises NotFound when no such card is anywhere,
@@ -77,9 +80,17 @@ class Explaining:
                 limit=DEFAULT_LIMIT if limit is None else limit,
                 superseded=superseded,
             )
-            stages, changed = _stages(connection, query, id, filters, superseded)
+            stages, changed = _stages(connection, query, id, filters, secret)
+        if stages and not stages["removed_by"]:
+            given = self.context(
+                query, kind=kind, source=source, project=project, tags=tags, since=since,
+                exclude_tags=exclude_tags, sensitivities=sensitivities, record=False,
+            )  # fmt: skip
+            stages |= _outcome(given, id)
         if changed:
             found["notes"] = [changed]
+            if not found["found"]:
+                found["answer"] = f"{changed[0].upper()}{changed[1:]}. {found['answer']}"
         fault = found["fault"]
         if fault and fault.startswith("cannot be read") and not found["found"]:
             old = "the index has its earlier text."
@@ -110,6 +121,10 @@ class Explaining:
             answer = f"It is in the trash; `memory trash --restore {trashed}` brings it back."
             return told | {"path": trashed} | _unindexed("in-trash", answer)
         raise error
+
+    def context(self, question: str, **options: Any) -> Context:
+        """See `Recalling`."""
+        raise NotImplementedError
 
     def _found(self, reference: str, secret: bool) -> dict[str, object]:
         """See `Memory`."""
@@ -158,7 +173,7 @@ def _unindexed(reason: str, answer: str) -> dict[str, Any]:
 
 
 def _stages(
-    connection, query: str, id: int, filters, superseded: bool
+    connection, query: str, id: int, filters, secret: bool
 ) -> tuple[dict[str, Any] | None, str | None]:
     """What became of a card in the ranking of governed recall; and what its file says otherwise than
     the index."""
@@ -171,8 +186,10 @@ def _stages(
     written = Lookup(connection).written([id]).get(id)
     changed = None
     if written:
-        changed = "its file is gone since it was indexed" if written.gone else None
-        if written.superseded_by or written.secret:
+        changed = "its file has changed since it was indexed, and `memory index` takes that in"
+        if written.gone:
+            changed = "its file is gone since it was indexed"
+        elif written.superseded_by or written.secret and secret:
             what = "secret" if written.secret else f"superseded by {written.superseded_by}"
             changed = f"its file says that it is {what}, which the index may not know yet"
     recalled = SQLiteSearcher(connection).candidates(query, filters, superseded=True)
@@ -182,6 +199,22 @@ def _stages(
     ranked, trace = run(recalled.candidates, asked, connection=connection, filters=filters)
     for one in trace.removed():
         if one.candidate.id == id:
-            return {"place": None, "removed_by": one.stage, "reason": one.reason}, changed
+            reason = one.reason if secret or "secret" not in one.reason else "its file has changed"
+            told = {"place": None, "removed_by": one.stage, "reason": reason}
+            return told | {"outcome": "excluded", "code": None}, changed
     place = next(place for place, one in enumerate(ranked, 1) if one.id == id)
     return {"place": place, "removed_by": None, "reason": ""}, changed
+
+
+def _outcome(given: Context, id: int) -> dict[str, Any]:
+    """What a context makes of a card that was ranked."""
+    if given.pack is None:
+        return {"outcome": "stopped", "code": None, "reason": " ".join(given.decision.reasons)}
+    for item in given.pack.items:
+        if item.candidate.id == id:
+            return {"outcome": "given", "code": None, "reason": f"as {item.view}"}
+    for verdict in given.pack.left_out:
+        if verdict.candidate.id == id:
+            told = " ".join(one.sentence for one in verdict.reasons)
+            return {"outcome": "excluded", "code": verdict.reasons[-1].code, "reason": told}
+    return {"outcome": "excluded", "code": None, "reason": "it is no candidate there"}

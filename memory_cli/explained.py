@@ -40,11 +40,12 @@ def reasons(told: Mapping[str, Any], style: Style) -> str:
             )
         )
     if stages := told["stages"]:
-        said = (
-            f"taken out by {stages['removed_by']}: {stages['reason']}"
-            if stages["removed_by"]
-            else f"place {stages['place']}, before the firewall"
-        )
+        if stages["removed_by"]:
+            said = f"taken out by {stages['removed_by']}: {stages['reason']}"
+        elif stages["outcome"] == "excluded":
+            said = f"place {stages['place']}, then left out: {stages['code']}: {stages['reason']}"
+        else:
+            said = f"place {stages['place']}, {stages['outcome']} {stages['reason']}"
         rows.append(("context", said))
     if told["fault"]:
         rows.append(("fault", told["fault"]))

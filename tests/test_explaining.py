@@ -54,7 +54,11 @@ def test_a_card_that_is_found_is_said_to_be(memory):
     told = memory.why_not("阿里云 私钥", "D_0001")
     assert (told["found"], told["place"], told["ranked"], told["tier"]) == (True, 1, 1, "all")
     assert told["answer"] == "It is found, at place 1 (all)."
-    assert told["stages"] == {"place": 1, "removed_by": None, "reason": ""}
+    # Written by hand, without a reference to where it comes from.
+    assert told["stages"] == {
+        "place": 1, "removed_by": None, "outcome": "excluded", "code": "no-source",
+        "reason": "It is a decision that does not say where it comes from.",
+    }  # fmt: skip
     assert (told["ref"], told["path"], told["title"]) == ("D_0001", "keys.md", "阿里云 私钥")
 
 
@@ -247,6 +251,29 @@ def test_what_the_file_says_since_it_was_indexed(memory):
         "its file says that it is superseded by D_0002, which the index may not know yet"
     ]
     assert told["stages"]["removed_by"] == "supersession"
+
+
+def test_the_text_of_a_file_has_changed_since_it_was_indexed(memory):
+    text = CARDS["keys.md"] + "\n现在改用 oracle 保管。\n"
+    memory.home.vault.joinpath("keys.md").write_text(text, "utf-8")
+    told = memory.why_not("oracle", "D_0001")
+    assert told["answer"].startswith(
+        "Its file has changed since it was indexed, and `memory index`"
+    )
+    memory.home.vault.joinpath("keys.md").unlink()
+    assert memory.why_not("oracle", "D_0001")["answer"].startswith("Its file is gone")
+
+
+def test_what_a_context_makes_of_a_card(memory):
+    card = memory.capture(
+        "苹果树修枝", "苹果树在二月修枝，留五根主枝，切口涂药。", kind="knowledge"
+    )
+    stages = memory.why_not("苹果树什么时候修枝", card.ref)["stages"]
+    assert (stages["outcome"], stages["code"], stages["reason"]) == ("given", None, "as detail")
+    memory.update(card.ref, tags=["needs-review"])
+    stages = memory.why_not("苹果树什么时候修枝", card.ref)["stages"]
+    assert (stages["outcome"], stages["code"]) == ("excluded", "needs-review")
+    assert memory.why_not("修枝", card.ref)["stages"]["place"] == 1
 
 
 def test_no_such_card(memory):
