@@ -173,14 +173,14 @@ def context(given: Context) -> Answer:
         answer["refused"] = given.refused.sentence
         lines.append(f"Nothing given: {given.refused.sentence}")
     elif not given.text:
-        lines.append("Nothing given: no card answers.")
+        lines.append(f"Nothing given: {given.why_nothing()}")
     room = MAX_ANSWER - _FOOTER - size(answer)
     answer["left_out"] = _fitting(left_out, max(0, min(room, _ROOM_OF_GROUP)))
     if left_out:
         said = ", ".join(f"{one['ref']} ({one['code']})" for one in answer["left_out"])
-        lines.append(shortened(f"[left out: {said}]", _ROOM_OF_GROUP))
+        lines.append(shortened(f"Left out: {said}", _ROOM_OF_GROUP))
     if given.cohort:
-        lines.append(f"[cohort {given.cohort}: memory_feedback tells what was of use]")
+        lines.append(f"Cohort {given.cohort}: memory_feedback tells what was of use.")
     return Answer("\n".join(lines), answer)
 
 

@@ -76,7 +76,7 @@ class Recalling:
         from .context.gate import decide
         from .context.result import Context
 
-        budget = DEFAULT_BUDGET if budget is None else budget
+        budget = DEFAULT_BUDGET if budget is None else max(1, budget)
         by = dict(by or {}) | ({"session": session} if session else {})
         session = by.get("session")
         decision = decide(question, self._known_in)

@@ -72,6 +72,7 @@ def context_command(context, words, budget, project, session, limit, kind, sourc
         sensitivities=sensitivity or None,
         record=not dry_run,
         explain=explain,
+        read=lambda one: settings.command("memory", ["show", one.ref]),
         by={"surface": "cli", "agent": agent, "session": session},
     )
     if settings.json:
@@ -95,7 +96,7 @@ def receipt(given) -> list[str]:
     if given.refused:
         lines.append(f"nothing given: {given.refused.sentence}")
     elif not given.text:
-        lines.append("nothing given: no card answers.")
+        lines.append(f"nothing given: {given.why_nothing()}")
     else:
         cards = "1 card" if len(given.pack.items) == 1 else f"{len(given.pack.items)} cards"
         line = f"given: {cards}, {given.pack.tokens:,} of {given.budget:,} tokens"
@@ -130,7 +131,11 @@ def brief_command(context, project, budget):
       memory brief --json
     """
     settings: Settings = context.obj
-    found = settings.memory().brief(project=project and readable(project), budget=budget)
+    found = settings.memory().brief(
+        project=project and readable(project),
+        budget=budget,
+        call=settings.command("memory", ["show", "REF"]),
+    )
     if settings.json:
         write_json(found.to_dict())
     elif found.text:

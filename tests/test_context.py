@@ -356,3 +356,17 @@ def test_a_cohort_that_no_ledger_tells_of_is_not_named(memory):
     memory.home.home.joinpath("ledger").write_text("in the way")
     given = memory.context("中秋节的月饼买多少盒？")
     assert given.cohort is None and "cohort none:" in given.text
+
+
+def test_the_call_reads_the_same_memory(memory, place):
+    done = homes.command(place / "other", "context", QUESTION, "--home", str(memory.home.home))
+    ref = homes.events(memory.home.home, "inject")[0]["cards"][0]["ref"]
+    assert f"memory --home {memory.home.home} show {ref}" in done.stdout
+
+
+def test_what_was_left_out_is_not_said_to_be_missing(memory):
+    memory.context(QUESTION, session="s1")
+    again = homes.command(memory.home.home, "context", QUESTION, "--session", "s1")
+    assert again.stderr.startswith("nothing given: every card that was found was left out.")
+    nothing = homes.command(memory.home.home, "context", "斑马的条纹有几道")
+    assert nothing.stderr.startswith("nothing given: no card answers.")

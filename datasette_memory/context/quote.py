@@ -29,7 +29,9 @@ SCANNED = 2_000
 
 # What nobody sees and a model or a terminal obeys: controls, overrides of the direction, and the
 # tags of Unicode, which spell whole sentences.
-_HIDDEN = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_HIDDEN = lazy(
+    "[\u200b\u2060\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
 _LINE = lazy("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _MASKED = lazy(r"\[masked: ([^\]\n]+)\]")
 _DATE = lazy(r"\d{4}-\d\d-\d\d")

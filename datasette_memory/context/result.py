@@ -42,6 +42,12 @@ class Context:
         """What goes into a prompt; empty when nothing does."""
         return self.pack.text if self.pack else ""
 
+    def why_nothing(self) -> str:
+        """Why no card was given, though the gate is open and the set was not refused."""
+        if self.pack and self.pack.left_out:
+            return "every card that was found was left out."
+        return "no card answers."
+
     def to_dict(self) -> dict[str, Any]:
         """The object that every surface returns; `explain` only where it was asked for."""
         items = self.pack.items if self.pack else ()
