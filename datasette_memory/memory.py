@@ -442,7 +442,7 @@ class Memory(Writing, Keeping, Recalling, Explaining):
             return self._find(connection, reference)
 
     def _find(self, connection, reference: str) -> dict[str, object]:
-        from .search.sqlite import is_expired
+        from .text.times import is_expired
 
         ids = read.find_cards(connection, reference, read.roots(connection))
         if not ids:

@@ -11,10 +11,9 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..search.sqlite import is_expired
 from ..text.similar import NEAR_DUPLICATE, overlap, wording
 from ..text.tags import STALE_TAGS, fold_tag
-from ..text.times import days_since, moment
+from ..text.times import days_since, is_expired, moment
 from ..vault.kinds import STALE_AFTER, by_name
 from . import cover
 from .periods import asks_for_history, named_days

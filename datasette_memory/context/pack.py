@@ -19,8 +19,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..search.sqlite import is_expired
 from ..text.snippet import snippet
+from ..text.times import is_expired
 from . import cover
 from .firewall import DEMOTED, EXCLUDED, Reason, Verdict
 from .quote import (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..search.sqlite import is_expired
 from ..text.lazy import lazy
 from ..text.normalise import normalise
 from ..text.secrets import find_personal, find_secrets, mask
+from ..text.times import is_expired
 from ..vault.kinds import by_name
 
 if TYPE_CHECKING:

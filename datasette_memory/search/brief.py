@@ -6,11 +6,10 @@ from datetime import datetime
 
 from ..index.read import storable
 from ..text.tags import STALE_TAGS, fold_tag
-from ..text.times import days_since
+from ..text.times import days_since, is_expired
 from ..vault.kinds import DEFAULT_KIND, STALE_AFTER, by_name
 from .candidate import Candidate
 from .cards import load
-from .sqlite import is_expired
 
 HANDOFFS, SIGNALS, DECISIONS, TOP = "handoffs", "signals", "decisions", "top"
 

@@ -87,7 +87,12 @@ def decayed(score: float, confidence: float, coefficient: float, weight: float =
 
 def feedback_value(support: int, contradict: int, gain: float) -> float:
     """1 + 0.03 support - 0.10 contradict + 0.50 gain, within 0.25 and 2.0."""
-    return clamp(1 + 0.03 * support - 0.10 * contradict + 0.50 * gain, LEAST_VALUE, MOST_VALUE)
+    return clamp(unbounded_value(support, contradict, gain), LEAST_VALUE, MOST_VALUE)
+
+
+def unbounded_value(support: int, contradict: int, gain: float) -> float:
+    """What feedback makes of a card, before it is held within bounds; see `feedback_value`."""
+    return 1 + 0.03 * support - 0.10 * contradict + 0.50 * gain
 
 
 def marginal(relevance: float, similarity: float, lam: float) -> float:

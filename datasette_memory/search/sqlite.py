@@ -9,7 +9,6 @@ cards that hold most of what is rare in them: `recall` finds them, `scoring` put
 import json
 import time
 from collections.abc import Sequence
-from datetime import datetime, timezone
 
 from ..index.connection import sqlite3
 from ..index.links import TITLE, hashed_name
@@ -20,7 +19,7 @@ from ..text.literal import folded, holds, pieces
 from ..text.matches import find
 from ..text.query import Term, expression, parse
 from ..text.snippet import Snippet, cut, snippet
-from ..text.times import moment
+from ..text.times import is_expired
 from . import cards
 from .filters import Filters
 from .hits import Hit, SearchResult
@@ -368,20 +367,3 @@ class SQLiteSearcher:
             expired=is_expired(created, ttl, valid_until),
             superseded_by=ranked.superseded_by,
         )
-
-
-def is_expired(
-    created: str | None, ttl: int | None, valid_until: str | None, now: datetime | None = None
-) -> bool:
-    """Whether the time of a card has passed: its `valid_until`, or `ttl` days from `created`.
-
-    A date without a time lasts to its end. A date that is none never passes.
-    """
-    now = now or datetime.now(timezone.utc)
-    if valid_until and (end := moment(valid_until)):
-        days = 1 if len(valid_until.strip()) <= 10 else 0
-        if now.timestamp() >= end.timestamp() + days * 86400:
-            return True
-    if ttl is not None and created and (start := moment(created)):
-        return now.timestamp() >= start.timestamp() + ttl * 86400
-    return False

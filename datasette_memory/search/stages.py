@@ -17,10 +17,9 @@ from ..text.lazy import lazy
 from ..text.literal import folded
 from ..text.similar import overlap, wording
 from ..text.tags import STALE_TAGS, fold_tag
-from ..text.times import days_since
+from ..text.times import days_since, is_expired
 from ..vault.kinds import STALE_AFTER, by_name
 from . import formulas
-from .sqlite import is_expired
 
 if TYPE_CHECKING:
     from .candidate import Candidate
