@@ -27,9 +27,6 @@ By = Mapping[str, "str | None"]
 #: Tokens that a pack may cost unless told.
 DEFAULT_BUDGET = 1_500
 
-#: So many cards are given at the most, whatever a caller asks for.
-MAX_ITEMS = 20
-
 
 class Recalling:
     """Cohorts and the feedback on them; see `Memory`.
@@ -81,7 +78,8 @@ class Recalling:
         session = by.get("session")
         decision = decide(question, self._known_in)
         if not decision.open:
-            if record:
+            # Most such turns have no term, and cost next to nothing.
+            if record and decision.terms:
                 self._tell_missed(question, by)
             return Context(question, decision, budget)
 
@@ -95,11 +93,12 @@ class Recalling:
         from .search.contested import contested
         from .search.filters import Filters
         from .search.pipeline import run
+        from .search.searcher import clamp
         from .search.sqlite import SQLiteSearcher
 
         policy = firewall.Policy()
         if limit is not None:
-            policy = replace(policy, max_items=max(1, min(limit, MAX_ITEMS)))
+            policy = replace(policy, max_items=clamp(limit))
         if sensitivities is not None:
             policy = replace(policy, sensitivities=frozenset(sensitivities))
         filters = Filters(
@@ -112,8 +111,7 @@ class Recalling:
             asked = recalled.question(datetime.now(timezone.utc), project)
             ranked, trace = run(recalled.candidates, asked, connection=connection, filters=filters)
             tail = Tail(connection, self.home.home / "ledger")
-            places = [(one.id, one.source, one.path, one.ref) for one in ranked]
-            known = sourced(connection, tail, places)
+            known = sourced(connection, tail, map(_place, ranked))
             given = given_to(connection, tail, session) if session else ()
             doubted = contested(connection, [one.id for one in ranked])
             # Whether a file says so can be asked while the index is open.
@@ -213,11 +211,7 @@ class Recalling:
                 for name, cards in sections(connection, now=now, project=project)
             ]
             tail = Tail(connection, self.home.home / "ledger")
-            known = sourced(
-                connection,
-                tail,
-                [(one.id, one.source, one.path, one.ref) for _, cards in found for one in cards],
-            )
+            known = sourced(connection, tail, [_place(one) for _, cards in found for one in cards])
         return brief.brief(
             found,
             brief.DEFAULT_BUDGET if budget is None else budget,
@@ -438,6 +432,11 @@ class Recalling:
     def _record_reads(self, cards, by) -> None:
         """See `Memory`."""
         raise NotImplementedError
+
+
+def _place(one: Candidate) -> tuple[int, str, str, str]:
+    """A card as `index.sourced` asks for it."""
+    return one.id, one.source, one.path, one.ref
 
 
 def _verdicts(removed: list[Removed]) -> list[Verdict]:

@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..search.formulas import unbounded_value
 from ..text.similar import NEAR_DUPLICATE, overlap, wording
 from ..text.tags import STALE_TAGS, fold_tag
 from ..text.times import days_since, is_expired, moment
@@ -158,12 +159,6 @@ def screen(
     return Screened((*shown, *(verdict for _, verdict in excluded)), refused)
 
 
-def feedback_value(candidate: Candidate) -> float:
-    """1 + 0.03 support - 0.10 contradict + 0.50 gain: what feedback makes of a card, before it is
-    held within 0.25 and 2.0. From the Agent Memory Hub document, "Feedback"."""
-    return 1 + 0.03 * candidate.support - 0.10 * candidate.contradict + 0.50 * candidate.gain
-
-
 class _Asked:
     """A question, and what is worked out of it once."""
 
@@ -236,7 +231,8 @@ def _complaint(one: Candidate, policy: Policy) -> str | None:
         return f"It was rejected {one.contradict} times and adopted {one.support} times."
     if _at_most(one.gain, policy.least_gain):
         return f"It did harm where it was given: its gain is {one.gain:g}."
-    if _at_most(value := feedback_value(one), policy.least_value):
+    value = unbounded_value(one.support, one.contradict, one.gain)
+    if _at_most(value, policy.least_value):
         return f"Feedback speaks against it: its value is {value:g}, where 1 is none."
     return None
 

@@ -230,6 +230,7 @@ class _Views:
         summary = masked(self.one.summary)
         self._summary = "" if says_no_more(summary, self._title) else summary
         self._body: str | None = None
+        self._blocks: dict[str, tuple[str, int]] = {}
 
     def wanted(self, overview: bool, count: Callable[[str], int]) -> list[str]:
         """The views to try, the best first."""
@@ -245,6 +246,11 @@ class _Views:
 
     def block(self, view: str) -> tuple[str, int]:
         """The card's part of the pack, and how many characters of its text are in it."""
+        if view not in self._blocks:
+            self._blocks[view] = self._made(view)
+        return self._blocks[view]
+
+    def _made(self, view: str) -> tuple[str, int]:
         told = [_DOUBTS[code] for code in self._doubts if code in _DOUBTS]
         line = head(self.one, self._question.now, *told, self.call)
         words = [self._title]
